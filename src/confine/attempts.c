@@ -3,10 +3,13 @@
 #include "confine/admission.h"
 #include "sandbox/listeners.h"
 
-#define ATTEMPTS_MAX 64 /* before others get their turn */
+#define ATTEMPTS_MAX 64 /* handled at once, before others get their turn */
 #define NAMES_PORT 53
 
-/* A rule may allow all ports of a host, which means those that some rule names. */
+/*
+ * Explain why nothing listens on a port.  A rule may allow all ports of a host, but that means only
+ * the ports that some rule names.
+ */
 static void explain_port(const struct proxy *proxy, struct hostname *host, struct verdict *out)
 {
 	if (admission_host(&proxy->policy, host, out))
@@ -15,8 +18,9 @@ static void explain_port(const struct proxy *proxy, struct hostname *host, struc
 }
 
 /*
- * The loopback device inside is not the machine's.  So an attempt that nobody accepts inside is
- * denied if a program of the machine would accept it, and is in vain otherwise.
+ * Note a refused attempt at a loopback address.  The loopback device inside is not the machine's.
+ * So an attempt that no program inside accepts is a denial only if a program of the machine would
+ * accept it; otherwise it would fail anyway.
  */
 static void note_refused(struct proxy *proxy, const struct netspace_attempt *attempt)
 {

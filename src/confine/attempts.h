@@ -1,6 +1,6 @@
-/* attempts - denials of connections that nobody accepts, which the kernel refuses. */
+/* attempts - notes denials of connections that no listener accepts, and that the kernel refuses. */
 #pragma once
 #include "confine/proxy_priv.h"
 
-/* The attempts that have been noticed at proxy->attempts. */
+/* Note the attempts that have arrived at the socket proxy->attempts. */
 void attempts_note(struct proxy *proxy);

@@ -14,17 +14,17 @@
 #include "core/mem.h"
 #include "core/own.h"
 
-#define FAREWELL_MS 2000 /* for the program to read why it is refused */
+#define FAREWELL_MS 2000 /* time for the program to read why it is refused */
 #define HTTP_PORT 80
 #define QUERY_HEADER 2 /* the length before a query over TCP */
 
 enum stage {
-	STAGE_REQUEST, /* of HTTP, or queries for names */
+	STAGE_REQUEST, /* a request of HTTP, or queries for names */
 	STAGE_GREETING,
 	STAGE_SOCKS_REQUEST,
 	STAGE_DIALLING,
 	STAGE_OPEN,
-	STAGE_FAREWELL, /* an answer is sent, what the program sends is thrown away */
+	STAGE_FAREWELL, /* an answer is sent, and what the program sends is thrown away */
 	STAGE_ENDED,
 };
 
@@ -39,14 +39,14 @@ struct connection {
 	struct hostname target;
 	struct dial dial;
 	struct passage passage;
-	struct buf in;        /* from the program, and not judged */
+	struct buf in;        /* from the program, not judged yet */
 	bool all_in;          /* the program will send no more */
 	struct pump up, down; /* to the server, and to the program */
 };
 
 /* --------------------------------------------------------------------- ending */
 
-/* With a reset, the other side learns that the connection was not completed. */
+/* Close a socket.  With reset, the other side learns that the connection was not completed. */
 static void close_socket(struct connection *c, struct poller_event *event, int *fd, bool reset)
 {
 	const struct linger at_once = { .l_onoff = 1, .l_linger = 0 };
@@ -103,7 +103,10 @@ static void run_out_of_patience(void *arg)
 	end(arg, true);
 }
 
-/* Send what is kept for the program, and wait until it has read that and closes. */
+/*
+ * Send the program what is kept for it, and wait until it has read that and closes the
+ * connection.
+ */
 static void say_farewell(struct connection *c)
 {
 	close_socket(c, &c->server_event, &c->server, true);
@@ -113,7 +116,7 @@ static void say_farewell(struct connection *c)
 	poller_set(c->proxy->poller, &c->deadline, FAREWELL_MS);
 }
 
-/* Answer a request of HTTP that fails. */
+/* Answer a request of HTTP that has failed. */
 static void refuse_http(
 	struct connection *c, int status, const char *why, const struct verdict *verdict)
 {
@@ -131,7 +134,10 @@ static void note_malformed(struct connection *c, const char *wrong)
 	proxy_deny(c->proxy, "connect", &c->target, &verdict);
 }
 
-/* The program understands an answer only if it is one of HTTP and the server has sent nothing. */
+/*
+ * Refuse what the program has sent.  It gets an answer only if it speaks HTTP and the server has
+ * sent nothing: otherwise it would not understand one.
+ */
 static void refuse_passage(struct connection *c, enum passage_result result)
 {
 	const bool http = c->passage.state == PASSAGE_HEAD && !c->down.kept.len;
@@ -148,7 +154,7 @@ static void refuse_passage(struct connection *c, enum passage_result result)
 		refuse_http(c, 400, c->passage.wrong, NULL);
 }
 
-/* Judge what the program has sent.  Negative if the connection is refused. */
+/* Judge what the program has sent.  Returns a negative number if the connection is refused. */
 static int judge(struct connection *c)
 {
 	const enum passage_result result = passage_move(
@@ -165,7 +171,10 @@ static int read_client(struct connection *c, struct buf *in)
 	return pump_read(c->client, in, PASSAGE_MAX, &c->all_in);
 }
 
-/* Pass bytes from the program on.  Negative if the connection has ended or is refused. */
+/*
+ * Pass on bytes from the program.  Returns a negative number if the connection has ended or is
+ * refused.
+ */
 static int move_up(struct connection *c)
 {
 	if ((!passage_is_open(&c->passage) || c->in.len) && !c->up.kept.len) {
@@ -184,7 +193,7 @@ static int move_up(struct connection *c)
 	return r;
 }
 
-/* Wait for what can be done next. */
+/* Wait for the events that the connection can handle now. */
 static void wait_for_more(struct connection *c)
 {
 	struct poller *poller = c->proxy->poller;
@@ -236,7 +245,10 @@ static void refuse_socks(struct connection *c, enum dial_result result)
 	say_farewell(c);
 }
 
-/* A program that connected to the address itself can be told nothing, unless it waits for HTTP. */
+/*
+ * Tell the program why there is no connection to the host.  If it connected to the address itself,
+ * this is possible only if it expects an answer of HTTP.
+ */
 static void refuse_dial(struct connection *c, enum dial_result result)
 {
 	const struct verdict *verdict = result == DIAL_DENIED ? &c->dial.verdict : NULL;
@@ -285,7 +297,7 @@ static void be_connected(void *arg, enum dial_result result, int fd)
 	move(c);
 }
 
-/* What the program sends meanwhile stays in the socket. */
+/* Connect to the host.  What the program sends meanwhile stays in the socket. */
 static void dial(struct connection *c)
 {
 	poller_unset(c->proxy->poller, &c->deadline);
@@ -302,7 +314,7 @@ static void drop(struct connection *c, size_t n)
 	buf_truncate(&c->in, c->in.len - n);
 }
 
-/* A request for one resource is sent to the host with its body, and nothing after it. */
+/* Send a request for one resource to the host, with its body and nothing after it. */
 static void forward(struct connection *c, struct httphead_request *request)
 {
 	httpconnect_rewrite(&c->up.kept, request, &c->target);
@@ -310,7 +322,7 @@ static void forward(struct connection *c, struct httphead_request *request)
 	passage_expect_body(&c->passage, request);
 }
 
-/* The address of a name may be used in its stead. */
+/* If the target is an address that stands for a name (namepool.h), replace it by the name. */
 static void use_name(struct connection *c)
 {
 	const struct hostname asked = c->target;
@@ -385,7 +397,10 @@ static void take_socks(struct connection *c)
 	}
 }
 
-/* Queries over TCP have their length before them, as the answers do. */
+/*
+ * Answer queries for names.  Over TCP, the length of a query comes before it; the same holds for
+ * answers.
+ */
 static void take_queries(struct connection *c)
 {
 	while (c->in.len >= QUERY_HEADER) {
@@ -424,7 +439,10 @@ static void take_request(struct connection *c)
 		take_queries(c);
 }
 
-/* Throw away what arrives: data that nobody has read would make the kernel reset the connection. */
+/*
+ * Send the last answer, and throw away what arrives: unread data would make the kernel reset the
+ * connection.
+ */
 static void take_leave(struct connection *c)
 {
 	owned(buf_release) struct buf thrown = BUF_INIT;
@@ -438,7 +456,7 @@ static void take_leave(struct connection *c)
 			(c->all_in ? 0u : POLLER_READ) | (c->down.kept.len ? POLLER_WRITE : 0u));
 }
 
-/* Answer what the program has asked for, before a server is connected. */
+/* Talk to the program before a server is connected. */
 static void converse(struct connection *c)
 {
 	if (!c->down.kept.len) {

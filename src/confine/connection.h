@@ -9,7 +9,7 @@
 
 /* Serve an accepted connection, whose descriptor is taken over. */
 void connection_take(struct proxy *proxy, enum proxy_service service, int fd);
-/* End those that the policy no longer allows. */
+/* End all connections whose server the policy no longer allows. */
 void connection_check_all(struct proxy *proxy);
 void connection_end_all(struct proxy *proxy);
 void connection_free_ended(struct proxy *proxy);

@@ -11,15 +11,15 @@
 #include "core/own.h"
 #include "core/when.h"
 
-#define AGAIN_NS WHEN_SECOND   /* the same denial is written no sooner */
-#define LINES_A_SECOND_MAX 200 /* different denials that are written */
+#define AGAIN_NS WHEN_SECOND   /* pause before the same denial is written again */
+#define LINES_A_SECOND_MAX 200 /* lines that are written in a second */
 #define OTHERS_MAX 256         /* a power of two */
 
 /* When a denial was written last, and how often it has happened. */
 struct told {
 	uint64_t key; /* a hash of the denial */
 	int64_t written;
-	uint64_t times, said; /* said: as it was written last */
+	uint64_t times, said; /* said: times, as it was written last */
 };
 
 struct denials {
@@ -29,7 +29,7 @@ struct denials {
 	struct told kept_told[DENIALS_KEPT_MAX];
 	size_t n;
 	uint64_t total;
-	struct told others[OTHERS_MAX]; /* at their keys; a denial takes the place of another */
+	struct told others[OTHERS_MAX]; /* found by their keys; a new denial may replace another */
 	int64_t second;                 /* the start of the second in which lines are counted */
 	unsigned lines;
 };
@@ -115,14 +115,17 @@ void denials_json(struct json *out, const struct denial *denial)
 	json_uint(out, "times", denial->times);
 }
 
-/* The program goes on when nobody reads the denials: a line is lost that would have to wait. */
+/*
+ * Write a line.  If it cannot be written at once, it is lost: a command must not stop because
+ * nobody reads its denials.
+ */
 static void write_to(int fd, const struct buf *line)
 {
 	struct pollfd sink = { .fd = fd, .events = POLLOUT };
 
 	if (poll(&sink, 1, 0) != 1 || sink.revents != POLLOUT)
 		return;
-	/* Files alone can be locked, and only they are emptied by a reader. */
+	/* Lock a regular file, which its reader may be emptying.  Nothing else can be locked. */
 	bool locked = flock(fd, LOCK_EX) == 0;
 	(void)!write(fd, line->data, line->len);
 	if (locked)

@@ -22,7 +22,7 @@ static void end(struct dial *dial, enum dial_result result)
 	dial->ended(dial->arg, result, -1);
 }
 
-/* All addresses have been tried. */
+/* End without a connection, after all addresses have been tried. */
 static void fail(struct dial *dial)
 {
 	if (dial->denied && !dial->tried)
@@ -63,7 +63,7 @@ static void give_up(void *arg)
 	try_next(dial);
 }
 
-/* Begin to connect; false if that fails at once. */
+/* Begin to connect to an address.  Returns false if that fails at once. */
 static bool attempt(struct dial *dial, const union netspace_address *address)
 {
 	const bool last = dial->next == dial->n;

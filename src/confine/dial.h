@@ -1,14 +1,14 @@
 /*
  * dial - connects to a host outside, if the policy allows it.
  *
- * The addresses of the host are tried one after another.  Each is shown to the policy first.
+ * The addresses of the host are tried one after another, if the policy allows the address.
  */
 #pragma once
 #include "confine/proxy_priv.h"
 
 enum dial_result {
 	DIAL_DONE,
-	DIAL_DENIED, /* has been noted */
+	DIAL_DENIED, /* the denial has been noted */
 	DIAL_NO_NAME,
 	DIAL_TOO_SLOW,
 	DIAL_FAILED,
@@ -17,7 +17,7 @@ enum dial_result {
 struct dial {
 	struct proxy *proxy;
 	struct hostname target;
-	/* With DIAL_DONE, fd is connected, and the receiver's. */
+	/* Called at the end.  With DIAL_DONE, fd is connected and belongs to the callee. */
 	void (*ended)(void *arg, enum dial_result result, int fd);
 	void *arg;
 	struct verdict verdict; /* if the policy denies the host or an address */
@@ -32,10 +32,10 @@ struct dial {
 	struct poller_timer deadline;
 };
 
-/* Prepare, in the memory of the caller. */
+/* Initialise dial, which is in the memory of the caller. */
 void dial_init(struct dial *dial, struct proxy *proxy,
 	void (*ended)(void *arg, enum dial_result result, int fd), void *arg);
 /* Connect to target.  ended may be called before this returns. */
 void dial_start(struct dial *dial, const struct hostname *target);
-/* Also if nothing was started, or all has ended. */
+/* Stop connecting.  Does nothing if nothing was started, or if it has ended. */
 void dial_cancel(struct dial *dial);

@@ -4,9 +4,9 @@
 
 #define HEADER sizeof(((struct dns_query *)0)->header)
 #define LABEL_MAX 63
-#define NAME_MAX_BYTES 255 /* of a name in a packet, with the empty label at its end */
+#define NAME_MAX_BYTES 255 /* bytes of a name in a packet, with the empty label at its end */
 #define CLASS_IN 1
-#define NAME_OF_QUESTION 0xc00c /* a reference to the byte behind the header */
+#define NAME_OF_QUESTION 0xc00c /* a reference to the first byte after the header */
 
 /* Bits of the second 16 bits of the header. */
 #define IS_ANSWER 0x8000
@@ -26,7 +26,7 @@ static void add16(struct buf *out, unsigned value)
 	buf_add(out, bytes, sizeof(bytes));
 }
 
-/* Returns the bytes that the name takes, 0 if it is malformed. */
+/* Read a name.  Returns the number of its bytes in the packet, or 0 if it is malformed. */
 static size_t read_name(const uint8_t *at, size_t left, struct dns_query *out)
 {
 	size_t used = 0, len = 0;
@@ -54,7 +54,10 @@ static size_t read_name(const uint8_t *at, size_t left, struct dns_query *out)
 	return used;
 }
 
-/* The queries of programs have one question, no answers and the operation 0. */
+/*
+ * Check that a query has one question, no answers and the operation 0, as queries of programs
+ * have.
+ */
 static enum dns_code check_header(const struct dns_query *query)
 {
 	if ((get16(query->header + 2) & OPERATION) != 0)

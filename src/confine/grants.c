@@ -12,14 +12,14 @@
 #include "policy/lists.h"
 #include "policy/rule.h"
 
-#define GRANTS_MAX 256 /* each takes some mounts */
+#define GRANTS_MAX 256 /* each grant takes some mounts */
 #define AGAIN "and start the command again"
 
 struct grant {
 	char *path; /* NULL: it is for a host */
 	char *host;
 	bool write;
-	char *rule; /* that allows it, with its key */
+	char *rule; /* the rule that allows the grant, with its key */
 };
 
 struct grants {
@@ -88,7 +88,10 @@ static size_t find_grant(const struct grants *grants, const char *path, const ch
 	return i;
 }
 
-/* Whether the mounts deny a path by something that lies below a directory. */
+/*
+ * Whether the mounts deny a path because of a place below the directory dir that the path lies
+ * in.
+ */
 static bool is_denied_below(const struct planning *planning, enum verdict_access access,
 	struct str dir, struct str path)
 {
@@ -128,7 +131,10 @@ bool grants_allow(const struct grants *grants, enum verdict_access access, struc
 
 /* ----------------------------------------------------- what paths may be granted */
 
-/* A denial of a list that covers a path, and that a rule does not lie in. */
+/*
+ * Find a denial that covers path and that the rule does not lie in.  Returns NULL if there is
+ * none.
+ */
 static const char *find_denial(const struct policy_list *denials, const char *rule, struct str path)
 {
 	for (size_t i = 0; i < denials->n; i++)
@@ -137,7 +143,10 @@ static const char *find_denial(const struct policy_list *denials, const char *ru
 	return NULL;
 }
 
-/* Whether a rule of fs.grantable names what is always protected, or the policy does. */
+/*
+ * Find a protection of path that neither this rule of fs.grantable lifts by naming the protected
+ * name, nor the policy.  Returns the class of the protected name, or NULL.
+ */
 static const char *find_protection(const struct policy *policy, const char *rule, struct str path)
 {
 	owned(arena_release) struct arena arena = { 0 };
@@ -148,7 +157,10 @@ static const char *find_protection(const struct policy *policy, const char *rule
 	return verdict_protected(&with, path);
 }
 
-/* What is against granting a path by this rule: as the rule of a verdict, which is empty then. */
+/*
+ * Judge whether this rule may grant a path.  out->rule says what forbids it, and is empty if
+ * nothing does.
+ */
 static void judge_rule(const struct policy *policy, enum verdict_access access, const char *rule,
 	struct str path, struct verdict *out)
 {
@@ -171,7 +183,10 @@ static void judge_rule(const struct policy *policy, enum verdict_access access, 
 		snprintf(out->rule, sizeof(out->rule), "%s: %s", key, denial);
 }
 
-/* The rule that allows to grant a path.  NULL: out says what is against it, and what to do. */
+/*
+ * Find the rule by which a path may be granted.  If there is none, returns NULL, and out says what
+ * forbids the grant, and what to do.
+ */
 static const char *find_rule(const struct grants *grants, enum verdict_access access,
 	struct str path, struct verdict *out)
 {
@@ -211,8 +226,8 @@ static bool was_planned(const struct planning *planning, const char *path)
 }
 
 /*
- * A rule of fs.allow_write in a place that may not be read allows nothing.  If the place were
- * shown, it would.
+ * Find a path of fs.allow_write that becomes writable when path is shown: it lies below path, and
+ * has no effect as long as it cannot be read.  Returns NULL if there is none.
  */
 static const char *find_opened(const struct grants *grants, const char *path)
 {
@@ -275,7 +290,7 @@ static void allowed_already(const char *rule, struct arena *arena, struct grantw
 	out->rule = arena_strdup(arena, rule);
 }
 
-/* Whether a path needs no grant; the answer says by which rule. */
+/* Whether a path is allowed already and needs no grant.  The answer then names the rule. */
 static bool is_allowed(const struct grants *grants, const char *path, bool write,
 	struct arena *arena, struct grantwire_answer *out)
 {
@@ -329,7 +344,7 @@ static int revoke_path(struct grants *grants, const char *path, struct err *err)
 
 /* ---------------------------------------------------------------------- hosts */
 
-/* Whether a rule with a port has all ports of another. */
+/* Whether a rule with the port wide allows all ports that a rule with the port narrow allows. */
 static bool has_ports(int wide, int narrow)
 {
 	if (wide == DOMAINS_PORT_STAR || wide == narrow)
@@ -337,7 +352,7 @@ static bool has_ports(int wide, int narrow)
 	return wide == DOMAINS_PORT_NONE && (narrow == 80 || narrow == 443);
 }
 
-/* The first rule of a list that has all that another one has, or NULL. */
+/* Returns the first rule of a list that allows all hosts and ports that rule allows, or NULL. */
 static const char *find_wider(const struct policy_list *list, const struct domains_rule *rule)
 {
 	struct domains_rule wide;
@@ -391,7 +406,10 @@ static int check_mode(const struct grants *grants, struct err *err)
 	return err_hint(err, "set net.mode to 'allowlist' and name the host in net.grantable");
 }
 
-/* host is in the form that equal rules have in common. */
+/*
+ * Grant a host.  host is in the form of domains_write_rule, in which equal rules have the same
+ * text.
+ */
 static int grant_host(struct grants *grants, const char *host, const struct domains_rule *rule,
 	struct arena *arena, struct grantwire_answer *out, struct err *err)
 {

@@ -1,9 +1,10 @@
 /*
- * grants - what a command was granted while it runs, on top of its policy.
+ * grants - what a command has been granted while it runs, in addition to its policy.
  *
- * The policy bounds what can be granted, by fs.grantable and net.grantable.  A denial of the policy
- * is lifted only if a rule of fs.grantable lies in it, and a protected name has to be named there.
- * So nothing that the author of the policy denied is opened by a rule about something wider.
+ * The policy bounds what can be granted, by fs.grantable and net.grantable.  A grant lifts a denial
+ * of the policy only if the rule of fs.grantable lies within the denial, and it lifts the
+ * protection of a protected name only if the rule names that name.  So a rule about a larger place
+ * never opens anything in it that the author of the policy denied.
  *
  * A granted path is shown by a mount, which reaches programs that run already; a granted host is a
  * further rule of the proxy.  Each change is written to the denials.
@@ -14,7 +15,7 @@
 #include "confine/planning.h"
 #include "confine/proxy.h"
 
-/* What is changed by grants.  Borrowed for as long as there are grants. */
+/* What the grants need and change.  Borrowed for as long as the struct grants lives. */
 struct grants_scope {
 	const struct policy *policy; /* resolved */
 	const struct planning *planning;
@@ -29,12 +30,12 @@ struct grants *grants_new(const struct grants_scope *scope);
 void grants_free(struct grants *grants);
 
 /*
- * Grant or revoke.  ERR_DENIED names the rule that is against it, and what to change.  Fills in
- * changed and rule of the answer; the rule is in arena.
+ * Grant or revoke a path or a host.  ERR_DENIED names the rule that forbids the grant, and what to
+ * change.  Fills in changed and rule of the answer; the rule is in arena.
  */
 int grants_change(struct grants *grants, const struct grantwire_request *request,
 	struct arena *arena, struct grantwire_answer *out, struct err *err);
 /* Whether an access that the policy denies is allowed by a grant.  grants may be NULL. */
 bool grants_allow(const struct grants *grants, enum verdict_access access, struct str path);
-/* Whether it could be granted, as far as the policy says. */
+/* Whether the policy allows to grant this access. */
 bool grants_may_allow(const struct grants *grants, enum verdict_access access, struct str path);

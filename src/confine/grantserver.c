@@ -11,7 +11,7 @@
 #include "sandbox/procfile.h"
 
 #define PEERS_MAX 16
-#define PATIENCE_MS 5000 /* for a request to arrive */
+#define PATIENCE_MS 5000 /* time for a request to arrive */
 #define STATUS_MAX 65536 /* bytes of /proc/PID/status */
 
 struct peer {
@@ -53,7 +53,10 @@ static void on_deadline(void *arg)
 	end_peer(arg);
 }
 
-/* A process has a number in each PID namespace from that of this /proc down to its own. */
+/*
+ * Whether a process is in a PID namespace below that of proc.  It then has several numbers in its
+ * status, one for each PID namespace from that of proc down to its own.
+ */
 static bool is_below(int proc, pid_t pid)
 {
 	owned(buf_release) struct buf status = BUF_INIT;
@@ -77,7 +80,7 @@ static int check_peer(const struct grantserver *server, int fd, struct err *err)
 		return err_errno(err, "look who asks");
 	if (peer.uid != geteuid())
 		return err_set(err, ERR_DENIED, "another user asks");
-	/* 0: in a namespace above, or beside. */
+	/* A process in a PID namespace above or beside ours has the number 0. */
 	if (peer.pid && is_below(server->options.proc, peer.pid))
 		return err_set(err, ERR_DENIED, "a program in a sandbox asks");
 	return 0;

@@ -1,8 +1,9 @@
 /*
  * grantserver - answers those who grant and revoke (grantwire.h), for the warden.
  *
- * A peer must be of this process's user.  And it must not be in a PID namespace below that of this
- * process, as programs inside are: they do not see the socket, and would be refused if they did.
+ * A peer must belong to the user of this process.  It must not be in a PID namespace below that of
+ * this process, where the programs inside are.  These do not see the socket, and are refused if
+ * they get hold of it all the same.
  */
 #pragma once
 #include "confine/grantwire.h"
@@ -10,8 +11,11 @@
 
 struct grantserver_options {
 	int listener; /* borrowed; SOCK_SEQPACKET */
-	int proc;     /* of this process's own PID namespace; borrowed */
-	/* Fill in the answer to a request that is in order; texts may lie in arena. */
+	int proc;     /* the /proc of this process's own PID namespace; borrowed */
+	/*
+	 * Fill in the answer to a well-formed request from a permitted peer.  Its texts may lie in
+	 * arena.
+	 */
 	void (*answer)(void *arg, const struct grantwire_request *request, struct arena *arena,
 		struct grantwire_answer *out);
 	void *arg;
@@ -19,7 +23,7 @@ struct grantserver_options {
 
 struct grantserver;
 
-/* Serve from a poller, which is borrowed.  NULL on error. */
+/* Start to serve from a poller, which is borrowed.  Returns NULL on error. */
 struct grantserver *grantserver_new(
 	struct poller *poller, const struct grantserver_options *options, struct err *err);
 void grantserver_free(struct grantserver *server);

@@ -32,7 +32,10 @@ static int open_directory(int run, const char *workspace, bool makes, struct err
 	return at_open(run, name, O_RDONLY | O_DIRECTORY, err);
 }
 
-/* The address leads through /proc, since the environment's path may be too long for an address. */
+/*
+ * Make the address of a socket.  It leads through /proc, since the environment's path may be too
+ * long for an address.
+ */
 static struct sockaddr_un address_of(int dir, const char *before, const char *name)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -54,7 +57,10 @@ static int make_name(char out[GRANTSOCKET_NAME], struct err *err)
 	return 0;
 }
 
-/* The socket gets its name when it listens, so that no other process takes it for a remnant. */
+/*
+ * Make the socket.  It gets its final name when it listens already, so that no other process takes
+ * it for the remnant of a killed warden.
+ */
 static int listen_at(struct grantsocket *out, struct err *err)
 {
 	struct sockaddr_un address = address_of(out->dir, NEW, out->name);
@@ -95,7 +101,7 @@ void grantsocket_remove(const struct grantsocket *socket)
 
 /* -------------------------------------------------------------------- asking */
 
-/* Connect to a warden; 0 if it is gone, and then so is the name. */
+/* Connect to a warden.  Returns 1, or 0 if the warden is gone; then its socket is removed. */
 static int dial(int dir, const char *name, int *out, struct err *err)
 {
 	struct sockaddr_un address = address_of(dir, "", name);
@@ -125,7 +131,7 @@ void grantsocket_release(struct grantsocket *socket)
 	close_fd(&socket->dir);
 }
 
-/* Returns 0 if the warden has ended meanwhile. */
+/* Send a request and receive the answer.  Returns 1, or 0 if the warden has ended meanwhile. */
 static int exchange(int fd, struct str request, struct arena *arena, struct grantwire_answer *out,
 	struct err *err)
 {

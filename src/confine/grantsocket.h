@@ -1,9 +1,9 @@
 /*
  * grantsocket - where the wardens of a workspace listen for grants.
  *
- * Each has a socket in ROOT/run/NAME.grants, with a name of its own and mode 0600.  A warden
- * removes its socket when it ends.  One that was left by a warden that was killed is removed by the
- * next process that asks.
+ * Each warden has a socket in the directory ROOT/run/NAME.grants, with a name of its own and mode
+ * 0600.  A warden removes its socket when it ends.  If a warden was killed, the next process that
+ * asks removes its socket.
  */
 #pragma once
 #include "confine/grantwire.h"
@@ -11,23 +11,23 @@
 #define GRANTSOCKET_NAME 24
 
 struct grantsocket {
-	int dir; /* that the socket is in */
-	int fd;  /* listens */
+	int dir; /* the directory of the socket */
+	int fd;  /* the listening socket */
 	char name[GRANTSOCKET_NAME];
 };
 
 #define GRANTSOCKET_INIT ((struct grantsocket){ .dir = -1, .fd = -1 })
 
-/* run is ROOT/run, workspace the name of one. */
+/* Make a socket.  run is the directory ROOT/run, and workspace the name of the workspace. */
 int grantsocket_make(int run, const char *workspace, struct grantsocket *out, struct err *err);
-/* Remove the name.  The descriptors stay open. */
+/* Remove the socket's name.  The descriptors stay open. */
 void grantsocket_remove(const struct grantsocket *socket);
-/* Close.  A name that nobody listens at any more is removed. */
+/* Close the descriptors.  If nobody else listens at the socket, its name is removed. */
 void grantsocket_release(struct grantsocket *socket);
 
 /*
- * Ask every warden of a workspace, and call told with each answer that says that the request was
- * for its command.  Answers lie in arena.
+ * Ask every warden of a workspace.  Calls told with each answer of a warden whose command the
+ * request was for.  The answers lie in arena.
  */
 int grantsocket_ask(int run, const char *workspace, const struct grantwire_request *request,
 	struct arena *arena, int (*told)(void *arg, const struct grantwire_answer *, struct err *),

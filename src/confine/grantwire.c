@@ -6,7 +6,7 @@
 
 #include "core/own.h"
 
-#define SHOWN_ARGUMENTS 16 /* of a command, in an answer */
+#define SHOWN_ARGUMENTS 16 /* arguments of a command in an answer */
 #define SHOWN_BYTES 256    /* of each */
 
 static const struct param params[] = {

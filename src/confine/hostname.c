@@ -17,7 +17,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Programs take "10", "0x0a" and "010" for parts of addresses. */
+/* Whether a label is a number: some programs take "10", "0x0a" and "010" for parts of addresses. */
 static bool is_number(struct str label)
 {
 	bool digits = true;
@@ -47,7 +47,7 @@ bool hostname_is_name(struct str text)
 	return false;
 }
 
-/* inet_pton takes neither leading zeros nor fewer than four parts. */
+/* Read an address.  inet_pton refuses leading zeros, and addresses with fewer than four parts. */
 static bool read_address(struct str text, union netspace_address *out)
 {
 	char copy[INET6_ADDRSTRLEN];

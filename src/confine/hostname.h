@@ -1,8 +1,8 @@
 /*
  * hostname - names, addresses and ports of hosts, as text from programs that may lie.
  *
- * Only one spelling of each address is accepted, and only bytes that names of hosts have, so that
- * the text that a rule was compared with is the text that is dialled.
+ * Each address is accepted in one spelling only, and a name only with bytes that host names have,
+ * so that the text that was compared with a rule is also the text that is dialled.
  */
 #pragma once
 #include <stdbool.h>
@@ -24,18 +24,18 @@ struct hostname {
 };
 
 /*
- * Read a name or an address; one of IPv6 stands in brackets if brackets.  The last label of a name
- * is no number, which some programs would take for an address.
+ * Read a name or an address.  If brackets is set, an address of IPv6 must stand in brackets.  A
+ * name whose last label is a number is refused, since some programs would take it for an address.
  */
 bool hostname_read(struct str text, bool brackets, struct hostname *out);
-/* Read "HOST:PORT", or "HOST" if there is a default port. */
+/* Read "HOST:PORT", or "HOST" if default_port is not 0. */
 bool hostname_read_port(struct str text, uint16_t default_port, struct hostname *out);
-/* Whether text is such a name, and no address. */
+/* Whether text is a name that hostname_read accepts, and no address. */
 bool hostname_is_name(struct str text);
 void hostname_of_address(const union netspace_address *address, struct hostname *out);
 void hostname_set_port(struct hostname *host, uint16_t port);
 bool hostname_is_loopback(const union netspace_address *address);
-/* Whether name is "localhost", or below it. */
+/* Whether name is "localhost" or ends in ".localhost". */
 bool hostname_is_localhost(const char *name);
-/* "HOST:PORT" for people; out has HOSTNAME_PORT_MAX bytes. */
+/* Write "HOST:PORT", for people.  Returns out. */
 const char *hostname_print(const struct hostname *host, char out[HOSTNAME_PORT_MAX]);

@@ -45,7 +45,7 @@ bool httpconnect_target(
 	return false;
 }
 
-/* Headers that are meant for the proxy, or that we write ourselves. */
+/* Whether a header is meant for the proxy, or is one that we write ourselves. */
 static bool is_for_proxy(struct str name)
 {
 	static const char *const names[] = { "host", "connection", "proxy-connection", "keep-alive",
@@ -88,7 +88,7 @@ void httpconnect_rewrite(
 	buf_adds(out, "Connection: close\r\n\r\n");
 }
 
-/* The host of a target in absolute form must be that of the header. */
+/* If the target is in absolute form, its host must be that of the header. */
 bool httpconnect_named(
 	const struct httphead_request *request, uint16_t default_port, struct hostname *out)
 {

@@ -1,5 +1,5 @@
 /*
- * httpconnect - requests to a proxy of HTTP, and its answers.
+ * httpconnect - requests to an HTTP proxy, and the answers of the proxy.
  *
  * "CONNECT HOST:PORT" asks for a connection, through which the program talks to the host itself.
  * "GET http://HOST/PATH" asks the proxy to send this one request to the host.  It is sent as "GET
@@ -11,14 +11,17 @@
 #include "core/buf.h"
 #include "policy/verdict.h"
 
-/* The host that a request asks for; false, with *wrong for people, if it is malformed. */
+/*
+ * Find the host that a request asks for.  Returns false if it is malformed; *wrong then says why,
+ * for people.
+ */
 bool httpconnect_target(
 	const struct httphead_request *request, struct hostname *out, const char **wrong);
 bool httpconnect_is_tunnel(const struct httphead_request *request);
-/* Append the head as the host gets it. */
+/* Append the head of a request in the form in which the host gets it. */
 void httpconnect_rewrite(
 	struct buf *out, const struct httphead_request *request, const struct hostname *target);
-/* The host that a request to a server is for; false if it names none, or two. */
+/* Find the host that a request to a server names.  Returns false if it names no host, or two. */
 bool httpconnect_named(
 	const struct httphead_request *request, uint16_t default_port, struct hostname *out);
 

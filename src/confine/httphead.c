@@ -4,7 +4,7 @@
 #include <strings.h>
 
 #define METHOD_MAX 32
-#define LENGTH_DIGITS 18              /* of a length, so that it fits */
+#define LENGTH_DIGITS 18              /* of a length, so that it fits into 64 bits */
 #define CHUNK_DIGITS 15               /* hexadecimal */
 #define FRAMING_MAX ((uint32_t)65536) /* bytes of extensions and trailers of one chunk */
 
@@ -23,7 +23,7 @@ static bool is_token(struct str text)
 	return text.len > 0;
 }
 
-/* Bytes of a value: no control characters but tabs. */
+/* Whether text may be a value: it has no control characters but tabs. */
 static bool is_value(struct str text)
 {
 	for (size_t i = 0; i < text.len; i++) {
@@ -35,7 +35,7 @@ static bool is_value(struct str text)
 	return true;
 }
 
-/* Visible ASCII, as of the target of a request. */
+/* Whether text is all visible ASCII, as the target of a request must be. */
 static bool is_visible(struct str text)
 {
 	for (size_t i = 0; i < text.len; i++)
@@ -55,7 +55,10 @@ static struct str trim(struct str text)
 	return text;
 }
 
-/* Take the text before the first c off *text; all of it if there is none. */
+/*
+ * Take the text before the first c off *text, together with c.  If there is no c, take all of
+ * it.
+ */
 static struct str take_until(struct str *text, char c)
 {
 	const char *end = text->len ? memchr(text->ptr, c, text->len) : NULL;
@@ -88,7 +91,7 @@ bool httphead_next(struct str *headers, struct str *line, struct str *name, stru
 	return true;
 }
 
-/* The size of a head, 0 if its end has not arrived. */
+/* Returns the size of a head, or 0 if its end has not arrived. */
 static size_t find_end(struct str bytes)
 {
 	const char *end = bytes.len >= 4 ? memmem(bytes.ptr, bytes.len, "\r\n\r\n", 4) : NULL;
@@ -96,7 +99,7 @@ static size_t find_end(struct str bytes)
 	return end ? (size_t)(end - bytes.ptr) + 4 : 0;
 }
 
-/* Whether each CR stands before a LF and each LF behind a CR, and there is no NUL. */
+/* Whether every CR is followed by a LF, every LF follows a CR, and there is no NUL. */
 static bool has_clean_lines(struct str bytes)
 {
 	for (size_t i = 0; i < bytes.len; i++) {
@@ -165,7 +168,7 @@ static const char *read_headers(struct httphead_request *out)
 	bool has_length = false;
 
 	while (httphead_next(&rest, &line, &name, &value)) {
-		/* A name that ends with the line was not followed by a colon. */
+		/* A name that reaches to the end of the line was not followed by a colon. */
 		const char *wrong = name.len + 2 >= line.len
 					    ? "a header is malformed"
 					    : read_header(name, value, out, &has_length);
@@ -211,7 +214,7 @@ enum httphead httphead_read(struct str bytes, struct httphead_request *out)
 
 /* --------------------------------------------------------------------- bodies */
 
-/* Where in the frame of a chunk the next byte is. */
+/* The part of a chunk's frame that the next byte belongs to. */
 enum chunk_state {
 	SIZE,
 	EXTENSION,
@@ -255,7 +258,7 @@ static uint8_t step_size(struct httphead_body *body, char c)
 	return EXTENSION;
 }
 
-/* The state behind the end of the line with the size. */
+/* Returns the state after the line with the size. */
 static uint8_t after_size(struct httphead_body *body)
 {
 	body->digits = 0;
@@ -272,7 +275,7 @@ static uint8_t expect(struct httphead_body *body, char c, char expected, uint8_t
 	return next;
 }
 
-/* A byte of the lines around the data of chunks. */
+/* Read a byte of the lines around the data of chunks.  Returns the next state. */
 static uint8_t step_frame(struct httphead_body *body, char c)
 {
 	if (++body->framing > FRAMING_MAX)
@@ -289,7 +292,7 @@ static uint8_t step_frame(struct httphead_body *body, char c)
 		return expect(body, c, '\r', DATA_LF);
 	case DATA_LF:
 		return expect(body, c, '\n', SIZE);
-	case LINE: /* the start of a line behind the last chunk */
+	case LINE: /* the start of a line after the last chunk */
 		body->bad |= c == '\n' || !c;
 		return c == '\r' ? END : TRAILER;
 	case TRAILER:

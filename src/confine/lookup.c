@@ -48,7 +48,7 @@ size_t lookup_system(void *arg, const char *name, union netspace_address *out, s
 
 /* ------------------------------------------------------------------ processes */
 
-/* The signal of the timer ends the process. */
+/* Set a timer, whose signal ends this process. */
 static void set_deadline(int ms)
 {
 	const struct itimerval deadline = {
@@ -72,7 +72,10 @@ static _Noreturn void find_and_exit(
 	_exit(0);
 }
 
-/* Nobody waits for the processes: the kernel forgets them where SIGCHLD is ignored. */
+/*
+ * Start a process for each name.  Nobody waits for these processes, so SIGCHLD is ignored, and the
+ * kernel forgets them when they end.
+ */
 static _Noreturn void keep(const struct keeper *keeper, int socket)
 {
 	struct request request;
@@ -140,7 +143,7 @@ int lookup_ask(const struct lookup *lookup, const char *name)
 
 int lookup_take(int fd, struct lookup_found *out)
 {
-	ssize_t n = read(fd, out, sizeof(*out)); /* a pipe takes so few bytes at once */
+	ssize_t n = read(fd, out, sizeof(*out)); /* the pipe holds so few bytes as one piece */
 
 	if (n < 0)
 		return -1;

@@ -10,13 +10,13 @@
 
 struct pooled {
 	char *name;    /* NULL: free */
-	uint32_t next; /* in its bucket */
+	uint32_t next; /* the next name of its bucket */
 };
 
 struct namepool {
-	struct pooled names[NAMEPOOL_MAX]; /* the place of a name is its address */
+	struct pooled names[NAMEPOOL_MAX]; /* the index of a name gives its address */
 	uint32_t buckets[BUCKETS];
-	uint32_t turn; /* the place that is taken next */
+	uint32_t turn; /* the index that is used next */
 };
 
 struct namepool *namepool_new(void)
@@ -35,7 +35,7 @@ void namepool_free(struct namepool *pool)
 	free(pool);
 }
 
-/* FNV-1a */
+/* Find the bucket of a name, by its FNV-1a hash. */
 static uint32_t *bucket_of(struct namepool *pool, const char *name)
 {
 	uint32_t hash = 2166136261u;

@@ -2,8 +2,8 @@
  * namepool - addresses that stand for names.
  *
  * A program asks for a name and gets an address of 198.18.0.0/15, which is reserved for tests of
- * devices and leads nowhere.  When the program connects to that address, the name is known again.
- * A name keeps its address until NAMEPOOL_MAX other names have been asked for.
+ * network devices and leads nowhere.  When the program connects to that address, the pool tells the
+ * name.  A name keeps its address until NAMEPOOL_MAX other names have been added.
  */
 #pragma once
 #include "confine/hostname.h"
@@ -15,7 +15,7 @@ struct namepool;
 
 struct namepool *namepool_new(void);
 void namepool_free(struct namepool *pool);
-/* The address for a name, which was read by hostname_read. */
+/* Give an address for a name, which must be in the form that hostname_read makes. */
 void namepool_give(struct namepool *pool, const char *name, union netspace_address *out);
-/* The name that an address stands for, or NULL; ours. */
+/* Returns the name that an address stands for, or NULL.  It belongs to the pool. */
 const char *namepool_find(const struct namepool *pool, const union netspace_address *address);

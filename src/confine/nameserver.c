@@ -6,7 +6,7 @@
 #include "confine/dns.h"
 #include "core/own.h"
 
-#define PACKETS_MAX 64 /* before others get their turn */
+#define PACKETS_MAX 64 /* handled at once, before others get their turn */
 
 static void set_loopback(uint16_t type, union netspace_address *out)
 {
@@ -19,7 +19,10 @@ static void set_loopback(uint16_t type, union netspace_address *out)
 		};
 }
 
-/* Reverse lookups are made by programs that do without. */
+/*
+ * Whether a query is a reverse lookup.  Programs that make these can do without an answer, so no
+ * denial is noted.
+ */
 static bool is_reverse(const char *name)
 {
 	const size_t len = strlen(name), last = sizeof(".arpa") - 1;
@@ -46,7 +49,7 @@ static bool may_know(struct proxy *proxy, const struct dns_query *query)
 	return false;
 }
 
-/* An allowed name has one address, of IPv4. */
+/* Answer a query.  A name that the policy allows has a single address, of IPv4. */
 void nameserver_answer(struct proxy *proxy, struct str packet, struct buf *out)
 {
 	struct dns_query query;

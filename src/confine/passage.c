@@ -63,7 +63,10 @@ static enum passage_result judge_first(struct passage *passage, const struct pol
 	}
 }
 
-/* A program of HTTP/1.0 need not name the host. */
+/*
+ * Whether the host that a request names fits the connection.  A program of HTTP/1.0 need not name a
+ * host.
+ */
 static bool fits(struct passage *passage, const struct policy *policy,
 	const struct hostname *dialled, const struct httphead_request *request)
 {
@@ -138,7 +141,7 @@ static enum passage_result move_once(struct passage *passage, const struct polic
 	}
 }
 
-/* Until no byte has passed and the state stays the same. */
+/* Go on until no byte passes and the state does not change. */
 enum passage_result passage_move(struct passage *passage, const struct policy *policy,
 	const struct hostname *dialled, struct buf *in, bool ended, struct buf *out)
 {

@@ -1,9 +1,9 @@
 /*
- * passage - what the program has to send before its bytes may pass to the server.
+ * passage - decides which bytes of a program may pass to the server.
  *
- * The first bytes decide.  If they begin TLS, the name of the server in the hello must be one that
- * the connection may be for.  Requests to port 80 must be HTTP, each with such a name in its Host
- * header.  All else passes as it is: the policy allows the host, whatever it is told.
+ * The first bytes decide.  If they begin TLS, the server name in the hello must fit the connection
+ * (admission_name).  Other bytes to port 80 must be requests of HTTP, each with a fitting name in
+ * its Host header.  Everything else passes as it is, since the policy allows the host.
  */
 #pragma once
 #include "confine/hostname.h"
@@ -11,10 +11,10 @@
 #include "core/buf.h"
 #include "policy/verdict.h"
 
-#define PASSAGE_MAX 32767 /* bytes that may wait for what follows */
+#define PASSAGE_MAX 32767 /* bytes that may wait until more of them arrive */
 
 enum passage_result {
-	PASSAGE_GOES_ON, /* what is left of the bytes waits for more */
+	PASSAGE_GOES_ON, /* the bytes that are left wait for more */
 	PASSAGE_DENIED,
 	PASSAGE_MALFORMED,
 };
@@ -24,7 +24,7 @@ struct passage {
 		PASSAGE_FIRST,
 		PASSAGE_HEAD,
 		PASSAGE_BODY,
-		PASSAGE_LAST_BODY, /* nothing behind it passes */
+		PASSAGE_LAST_BODY, /* nothing after it passes */
 		PASSAGE_NOTHING,
 		PASSAGE_OPEN,
 	} state;
@@ -34,7 +34,7 @@ struct passage {
 	const char *wrong;      /* if malformed: why */
 };
 
-/* Let bytes pass from in to out.  ended: no more bytes follow. */
+/* Let bytes pass from in to out.  ended says that no more bytes follow. */
 enum passage_result passage_move(struct passage *passage, const struct policy *policy,
 	const struct hostname *dialled, struct buf *in, bool ended, struct buf *out);
 /* Whether all bytes may pass from now on. */

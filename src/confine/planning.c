@@ -15,7 +15,7 @@ static const char *const library_dirs[] = { "/lib", "/lib32", "/lib64", "/libx32
 static const char *const loaders[] = { "/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux.so.2",
 	"/lib/ld-linux-aarch64.so.1", "/lib/ld-linux-armhf.so.3", "/lib/ld-musl-x86_64.so.1",
 	"/lib/ld-musl-aarch64.so.1" };
-/* What every program uses: the kernel restricts these files by itself. */
+/* Directories that every program uses.  The kernel itself restricts the files in them. */
 static const char *const common_dirs[] = { "/dev", "/proc", "/sys" };
 
 #define SECS_MAX (INT64_C(1) << 32) /* more than a century */
@@ -32,7 +32,10 @@ static bool is_within(const struct policy_list *paths, const char *path)
 	return false;
 }
 
-/* What another policy keeps from being made does not exist. */
+/*
+ * Whether a file exists.  A stub, by which another policy keeps a file from being made, does not
+ * count.
+ */
 static bool exists(const char *path)
 {
 	return !stub_or_nothing(path);
@@ -67,7 +70,7 @@ static const char *directory_of(const char *path, struct arena *arena)
 	return len ? arena_printf(arena, "%.*s", (int)len, path) : "/";
 }
 
-/* Whether a place is one of those that exist for the program, masks aside. */
+/* Whether a place exists for the program, if masks are ignored. */
 static bool is_shown(const struct planning *planning, const char *path)
 {
 	const struct policy_list common = { (const char **)common_dirs, COUNT(common_dirs) };
@@ -77,9 +80,10 @@ static bool is_shown(const struct planning *planning, const char *path)
 }
 
 /*
- * Landlock finds the rule for a file on the way from the file to the root.  What is mounted on that
- * way later counts, and what it is mounted on does not.  So for a place that is hidden at first the
- * rule is one for the directory that the cover of the place lies in.
+ * Find the directory to give Landlock a rule for, so that a hidden path can be granted later.
+ * Landlock looks for rules on the way from a file up to the root.  If something is mounted on that
+ * way later, Landlock sees the mount, and not the directory below it.  So for a place that is
+ * hidden at first, the rule is about the directory that contains the cover of the place.
  */
 static const char *find_visible(
 	const struct planning *planning, const char *path, struct arena *arena)
@@ -102,7 +106,8 @@ static void leave_to_mounts(struct planning *planning, struct arena *arena)
 }
 
 /*
- * Names are protected where writing may be granted, too, but for those that fs.grantable names.
+ * Find the names to protect.  Names are also protected in places where writing may be granted,
+ * except names that fs.grantable itself names.
  */
 static int look_for_names(
 	const struct policy *policy, struct arena *arena, struct planning *out, struct err *err)
@@ -178,7 +183,10 @@ static bool has_root(const struct policy_list *paths)
 	return false;
 }
 
-/* What can be read: what is not denied, or nothing but what is allowed. */
+/*
+ * Add what can be read: everything that is not denied or, if "/" cannot be read, only what is
+ * allowed.
+ */
 static void add_reading(const struct planning *planning, struct mount_list *mounts)
 {
 	if (!has_root(&planning->read)) {
@@ -188,7 +196,7 @@ static void add_reading(const struct planning *planning, struct mount_list *moun
 		add_all(mounts, MOUNTPLAN_SHOW, &planning->write);
 		add_all(mounts, MOUNTPLAN_SHOW, &planning->programs);
 	}
-	/* A file that does not exist yet must not be made, or another could read it. */
+	/* A file that does not exist yet must not be made: another program could then read it. */
 	for (size_t i = 0; i < planning->read_denied.n; i++)
 		add_entry(mounts,
 			exists(planning->read_denied.list[i]) ? MOUNTPLAN_MASK : MOUNTPLAN_STUB,
@@ -224,8 +232,9 @@ static void add_writing(const struct planning *planning, struct mount_list *moun
 }
 
 /*
- * Where nothing exists but what is shown, the way to what may be granted exists, and ends at a
- * mask. A protected name that may be granted stays protected until it is.
+ * Add what may be granted.  If only what is shown exists, the way to a place that may be granted
+ * exists, too, and ends at a mask.  A protected name that may be granted stays protected until it
+ * is granted.
  */
 static void add_grantable(const struct planning *planning, struct mount_list *mounts)
 {
@@ -292,8 +301,9 @@ static void allow_fixed(
 }
 
 /*
- * Landlock knows no exceptions within a directory: those are left to the mounts.  Where programs
- * make sandboxes of their own it restricts no files at all, since that would forbid mounts.
+ * Make the rules of Landlock about files.  Landlock has no exceptions within a directory, so
+ * exceptions are left to the mounts.  If programs may make sandboxes of their own, this is not
+ * called: rules about files would forbid mounts.
  */
 static void restrict_files(
 	const struct planning *planning, struct arena *arena, struct landlock_rules *out)
@@ -329,7 +339,7 @@ static unsigned filter_variant(const struct policy *policy, bool explained)
 		variant |= CALLFILTER_NESTED;
 	if (policy->exec.allow.n || policy->exec.deny.n)
 		variant |= CALLFILTER_EXEC;
-	/* In a network of its own, whatever listens can be reached from inside alone. */
+	/* In a network of its own, a listening program can be reached only from inside. */
 	if (!policy->net.allow_local_binding && policy->net.mode == POLICY_NET_HOST)
 		variant |= CALLFILTER_NO_LISTEN;
 	return variant;
@@ -340,7 +350,7 @@ static int64_t at_most(int64_t number, int64_t most)
 	return number < most ? number : most;
 }
 
-/* Nothing uses more than these, and sums of them are numbers, too. */
+/* Numbers are cut to values that no command reaches, so that sums of them do not overflow. */
 struct resource_limits planning_limits(const struct policy *policy)
 {
 	return (struct resource_limits){
@@ -376,7 +386,7 @@ void planning_restrict(const struct planning *planning, struct arena *arena, boo
 
 /* ------------------------------------------------------- for another process */
 
-/* Each path is a text with a zero byte behind it, and an empty text ends each list. */
+/* Write a list.  A zero byte ends each path, and an empty text ends the list. */
 static void write_list(const struct policy_list *paths, struct buf *out)
 {
 	for (size_t i = 0; i < paths->n; i++)

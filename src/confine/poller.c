@@ -56,8 +56,8 @@ int poller_fd(const struct poller *poller)
 /* --------------------------------------------------------------------- events */
 
 /*
- * An error and the end of a connection are reported whether or not one waits for them, again and
- * again.  Where nothing is waited for, one report has to be enough.
+ * The kernel reports errors and the end of a connection even if nobody waits for them, and does so
+ * again and again.  So an event that waits for nothing gets only one report (EPOLLET).
  */
 static struct epoll_event wanted(struct poller_event *event, unsigned what)
 {
@@ -139,7 +139,10 @@ void poller_set(struct poller *poller, struct poller_timer *timer, int ms)
 		arm(poller, timer->at);
 }
 
-/* A callback may change the list, so the search begins anew after each. */
+/*
+ * Find a timer that has expired.  The callback of a timer may change the list, so this search
+ * starts at the beginning after each.
+ */
 static struct poller_timer *find_expired(const struct poller *poller, int64_t now, int64_t *first)
 {
 	*first = 0;

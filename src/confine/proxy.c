@@ -12,8 +12,8 @@
 #include "core/own.h"
 
 #define NAMES_PORT 53
-#define ACCEPTED_MAX 32 /* before others get their turn */
-#define RESUME_MS 100   /* after there was no descriptor for a connection */
+#define ACCEPTED_MAX 32 /* accepted at once, before others get their turn */
+#define RESUME_MS 100   /* pause after accept had no descriptor for a connection */
 
 /* -------------------------------------------------------------------- helpers */
 
@@ -121,7 +121,7 @@ static int listen_direct(struct proxy *proxy, uint16_t port, struct err *err)
 	return fd < 0 ? fd : add_listener(proxy, PROXY_DIRECT, port, fd, err);
 }
 
-/* The ports that rules name, and have no listener. */
+/* Listen on the ports that rules name and that have no listener yet. */
 static int listen_for_rules(struct proxy *proxy, struct err *err)
 {
 	uint16_t ports[PROXY_PORTS_MAX];
@@ -135,7 +135,7 @@ static int listen_for_rules(struct proxy *proxy, struct err *err)
 	return 0;
 }
 
-/* Listen on a port or, if a rule names it, one of the next. */
+/* Listen on the port first or, if that is taken because a rule names it, on one of the next. */
 static int listen_for_service(struct proxy *proxy, enum proxy_service service, uint16_t first,
 	uint16_t *port, struct err *err)
 {
@@ -199,8 +199,8 @@ static int listen_everywhere(struct proxy *proxy, struct err *err)
 /* --------------------------------------------------------------------- making */
 
 /*
- * Programs that find a SOCKS proxy in ALL_PROXY refuse to work if they lack a module for it, and
- * need none, since a connection without a proxy arrives here, too.
+ * ALL_PROXY is not set: a program that finds a SOCKS proxy there refuses to work if it lacks a
+ * module for SOCKS.  And it needs no proxy, since a connection without one arrives here, too.
  */
 static void make_environment(struct proxy *proxy)
 {
@@ -347,7 +347,7 @@ int proxy_allow(struct proxy *proxy, const char *rule, struct err *err)
 	return -(int)err->code;
 }
 
-/* Listeners stay: a program that connects gets a denial that says more than a refused port. */
+/* The listeners stay: for a program that connects, a denial tells more than a refused port. */
 int proxy_revoke(struct proxy *proxy, const char *rule, struct err *err)
 {
 	for (size_t i = proxy->n_given; i < proxy->policy.net.allowed.n; i++) {

@@ -7,12 +7,12 @@
 
 #define PROXY_VARIABLES 6
 
-/* How the program at the other end says where it wants to connect to. */
+/* How a program tells us where it wants to connect to. */
 enum proxy_service {
 	PROXY_DIRECT, /* it connects to the address itself */
 	PROXY_HTTP,
 	PROXY_SOCKS,
-	PROXY_NAMES, /* nowhere: it has queries for names */
+	PROXY_NAMES, /* it does not connect, but sends queries for names */
 };
 
 struct proxy_listener {
@@ -25,17 +25,17 @@ struct proxy_listener {
 };
 
 struct proxy {
-	struct policy policy;   /* that of the caller, with the granted rules */
-	const char **rules;     /* net.allowed of policy; the granted ones are last, and ours */
-	size_t n_given;         /* of rules, the others are granted */
-	struct netspace *space; /* borrowed, as denials */
+	struct policy policy;   /* the caller's policy and the granted rules */
+	const char **rules;     /* net.allowed of policy; granted rules come last, and are owned */
+	size_t n_given;         /* rules of the caller's policy; the others are granted */
+	struct netspace *space; /* borrowed, like denials */
 	struct denials *denials;
 	struct proxy_options options;
 	struct poller *poller;
 	struct resolver *resolver;
 	struct namepool *pool;
 	struct proxy_listener *listeners;
-	bool accepts; /* the listeners are being waited for */
+	bool accepts; /* we wait for connections at the listeners */
 	struct poller_timer resume;
 	int queries, attempts; /* sockets */
 	struct poller_event queries_event, attempts_event;
@@ -45,9 +45,9 @@ struct proxy {
 	char *environment[PROXY_VARIABLES + 1];
 };
 
-/* Whether connections to this port arrive here. */
+/* Whether the proxy accepts connections to this port of any address. */
 bool proxy_listens(const struct proxy *proxy, uint16_t port);
-/* The host that a program means by an address. */
+/* Find the host that a program means by an address. */
 void proxy_name_address(
 	const struct proxy *proxy, const union netspace_address *address, struct hostname *out);
 /* Note a denial. */

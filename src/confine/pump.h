@@ -1,8 +1,8 @@
 /*
  * pump - copies one direction of a connection.
  *
- * What the receiver does not take is kept, and then nothing more is read, so that a slow receiver
- * slows the sender down.  An idle direction has no memory.
+ * Bytes that the receiver does not take are kept, and nothing more is read until it has taken them,
+ * so that a slow receiver slows down the sender.  An idle direction uses no memory.
  */
 #pragma once
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 struct pump {
 	struct buf kept;
 	bool ended; /* the sender will send no more */
-	bool told;  /* and the receiver knows */
+	bool told;  /* and the receiver has been told that */
 };
 
 #define PUMP_INIT                                                                                  \
@@ -24,11 +24,20 @@ struct pump {
 	}
 
 void pump_release(struct pump *pump);
-/* Send what is kept, then the end.  Negative if the receiver is gone. */
+/*
+ * Send what is kept and then, if the sender has ended, the end.  Returns a negative number if the
+ * receiver is gone.
+ */
 int pump_flush(struct pump *pump, int to);
-/* Copy until there is nothing to do, or others should get their turn.  Negative if one is gone. */
+/*
+ * Copy until there is nothing to do, or until others should get their turn.  Returns a negative
+ * number if the sender or the receiver is gone.
+ */
 int pump_copy(struct pump *pump, int from, int to);
-/* Append what can be read to in, which is to stay below max.  Negative if the sender is gone. */
+/*
+ * Append what can be read to in, up to max bytes in all.  Returns a negative number if the sender
+ * is gone.
+ */
 int pump_read(int from, struct buf *in, size_t max, bool *ended);
-/* Whether the receiver has got everything. */
+/* Whether the receiver has got everything, and the end. */
 bool pump_is_done(const struct pump *pump);

@@ -19,7 +19,7 @@ struct resolver_name {
 	struct resolver_wait *waiting;
 	struct poller_event answer; /* while the name is being looked up */
 	struct poller_timer deadline;
-	int64_t until; /* when_monotonic; what is known holds so long */
+	int64_t until; /* in the time of when_monotonic; what is known holds until then */
 	struct lookup_found found;
 };
 
@@ -47,7 +47,7 @@ struct resolver *resolver_new(
 
 /* ------------------------------------------------------------------ processes */
 
-/* The process of a name ends by itself. */
+/* Stop waiting for the process that looks up a name.  The process ends by itself. */
 static void end_process(struct resolver_name *name)
 {
 	int fd = name->answer.fd;
@@ -62,8 +62,9 @@ static void end_process(struct resolver_name *name)
 static void begin_needed(struct resolver *resolver);
 
 /*
- * Tell the callers.  A callback may ask for further names, and cancel others that wait.  Only a
- * known name may be forgotten, so this one becomes known at the end.
+ * Tell the callers that wait for a name.  Their callbacks may ask for further names, and cancel
+ * callers that wait.  Only a name in the stage KNOWN may be forgotten, so this name becomes KNOWN
+ * last.
  */
 static void finish(struct resolver_name *name)
 {
@@ -122,7 +123,10 @@ static void begin(struct resolver_name *name)
 		finish(name);
 }
 
-/* The names that have waited longest are at the end. */
+/*
+ * Look up the next name that is needed: the one that has waited longest, which is the last in the
+ * list.
+ */
 static void begin_needed(struct resolver *resolver)
 {
 	struct resolver_name *oldest = NULL;
@@ -160,7 +164,7 @@ void resolver_free(struct resolver *resolver)
 	free(resolver);
 }
 
-/* Remove the oldest name that nobody waits for; false if all are needed. */
+/* Remove the oldest name that nobody waits for.  Returns false if all are needed. */
 static bool forget_one(struct resolver *resolver)
 {
 	struct resolver_name **oldest = NULL;

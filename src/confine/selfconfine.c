@@ -28,7 +28,7 @@ static bool is_allowed(const struct policy_list *names, struct str name)
 	return false;
 }
 
-/* The variables that the policy allows and sets. */
+/* Reduce the environment to the variables that the policy allows and sets. */
 static void scrub_environment(const struct policy_env *env)
 {
 	size_t n = 0, kept = 0;
@@ -42,7 +42,7 @@ static void scrub_environment(const struct policy_env *env)
 		if (is_allowed(&env->allow, name))
 			copies[kept++] = mem_strdup(environ[i]);
 	}
-	/* putenv keeps the texts. */
+	/* putenv does not copy the texts, so they are never freed. */
 	(void)clearenv();
 	for (size_t i = 0; i < kept; i++)
 		(void)putenv(copies[i]);

@@ -19,9 +19,9 @@ struct selfconfine_options {
 };
 
 /*
- * The policy is resolved.  lacks gets a line for each layer that is not enforced here; it stays
- * empty where all are, or the policy's trust is POLICY_TRUST_FORBID.  ERR_UNSUPPORTED names what is
- * missing where the policy requires all of it.
+ * The policy is resolved.  Appends a line to lacks for each layer that is not enforced, unless the
+ * policy's trust is POLICY_TRUST_FORBID.  If a layer is missing and the trust is
+ * POLICY_TRUST_REQUIRE, returns ERR_UNSUPPORTED, which names the layers.
  */
 int selfconfine_enter(const struct policy *policy, const struct selfconfine_options *options,
 	struct buf *lacks, struct err *err);

@@ -24,12 +24,15 @@ enum socks_reply {
 enum socks_result {
 	SOCKS_PARTIAL, /* more bytes are needed */
 	SOCKS_WHOLE,
-	SOCKS_BAD, /* out has what to answer before the connection ends */
+	SOCKS_BAD, /* out is what to answer before the connection ends */
 };
 
-/* Read a greeting and append the answer.  *used is the number of bytes it has. */
+/* Read a greeting and append the answer to it.  *used is the number of bytes of the greeting. */
 enum socks_result socks_greet(struct str bytes, size_t *used, struct buf *out);
-/* Read a request to connect to target.  Only if it is bad, an answer is appended. */
+/*
+ * Read a request to connect to a host, and set target.  An answer is appended only if the request
+ * is bad.
+ */
 enum socks_result socks_request(
 	struct str bytes, size_t *used, struct hostname *target, struct buf *out);
 void socks_answer(struct buf *out, enum socks_reply reply);

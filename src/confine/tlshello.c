@@ -6,7 +6,7 @@
 
 #define RECORD_HEADER 5
 #define RECORD_MAX 16384
-#define RECORD_FIRST 20 /* of the known types of records */
+#define RECORD_FIRST 20 /* lowest of the known types of records */
 #define RECORD_HANDSHAKE 22
 #define RECORD_LAST 24
 #define MAJOR_VERSION 3
@@ -38,7 +38,7 @@ static bool is_at_end(const struct cursor *in)
 	return !in->bad && cursor_left(in) == 0;
 }
 
-/* A list of names, of which the standard allows one host. */
+/* Read the list of names.  The standard allows only one name of a host. */
 static bool read_server_name(struct cursor extension, char name[HOSTNAME_MAX + 1])
 {
 	struct cursor list = take_part(&extension, take16(&extension));
@@ -96,7 +96,7 @@ struct message {
 	size_t len;
 };
 
-/* The length that the header of the message tells, 0 if it is not a hello of a length we take. */
+/* Returns the length of the message by its header, or 0 if it is no hello or too long for us. */
 static size_t whole_length(const struct message *message)
 {
 	const uint8_t *b = message->bytes;
@@ -108,8 +108,8 @@ static size_t whole_length(const struct message *message)
 }
 
 /*
- * A record that ends with the message carries nothing else: what follows the hello is sent after
- * the server's answer.
+ * Read the message if it is whole.  Bytes after it in the same record are refused: the program
+ * sends what follows the hello only after the server's answer.
  */
 static enum tlshello judge_message(const struct message *message, char name[HOSTNAME_MAX + 1])
 {

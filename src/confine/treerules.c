@@ -1,9 +1,9 @@
 /*
- * A search lists directories and follows no link.  It leaves out /proc, /sys and /dev, whose names
- * are the kernel's.
+ * A search lists directories and follows no links.  It leaves out /proc, /sys and /dev, whose names
+ * the kernel makes.
  *
  * A repository is searched deeper than other directories, because its submodules have hooks and
- * configurations of their own in .git/modules, as its worktrees have in .git/worktrees.
+ * configurations of their own in .git/modules, and its worktrees in .git/worktrees.
  */
 #include "confine/treerules.h"
 
@@ -21,7 +21,7 @@
 #include "policy/rule.h"
 #include "policy/verdict.h"
 
-#define REPOSITORY_DEPTH 8 /* of .git/modules, which nest like the submodules */
+#define REPOSITORY_DEPTH 8 /* for .git/modules, where directories nest like the submodules */
 
 /* ------------------------------------------------------------------- walking */
 
@@ -43,7 +43,7 @@ bool treerules_is_the_kernels(const char *path)
 	return false;
 }
 
-/* File systems that give no types in their listings have the names looked up. */
+/* Whether an entry is a directory.  Some file systems list no types; then the name is looked up. */
 static bool is_directory(int dir, const struct dirent *entry)
 {
 	struct statx stx;
@@ -70,12 +70,12 @@ static int search_name(struct search *search, int dir, const char *parent,
 	int r = search->visit(search, path, depth, is_dir, err);
 	if (r <= 0 || !is_dir)
 		return r < 0 ? r : 0;
-	/* A directory that cannot be opened has nothing that a program could reach either. */
+	/* If we cannot open a directory, a program cannot reach anything in it either. */
 	int fd = at_name_open(dir, entry->d_name, O_RDONLY | O_DIRECTORY);
 	return fd < 0 ? 0 : search_dir(search, fd, path, depth + 1, err);
 }
 
-/* Takes fd over. */
+/* Search a directory.  Takes over fd. */
 static int search_dir(struct search *search, int fd, const char *path, int depth, struct err *err)
 {
 	owned(at_list_closep) DIR *list = at_list_take(fd);
@@ -100,7 +100,10 @@ static int search_below(struct search *search, const char *path, struct err *err
 
 /* --------------------------------------------------------------------- globs */
 
-/* What another policy keeps from being made does not exist. */
+/*
+ * Whether a file exists.  A stub, by which another policy keeps a file from being made, does not
+ * count.
+ */
 static bool exists(const char *path)
 {
 	return !stub_or_nothing(path);
@@ -110,7 +113,7 @@ struct expansion {
 	struct arena *arena;
 	bool denies; /* the rules are denials, which cover files that do not exist, too */
 	const char *rule;
-	const char *name; /* of a place below each match, with a slash before it; "": the match */
+	const char *name; /* of a place in each match, with a slash before; "": the match */
 	size_t there;     /* places of this rule that exist */
 	const char **list;
 	size_t n, capacity;
@@ -122,7 +125,7 @@ static void add_path(struct expansion *expansion, const char *path)
 	expansion->list[expansion->n++] = arena_strdup(expansion->arena, path);
 }
 
-/* Below a match everything is covered by the match. */
+/* Add a match.  The search does not go into it, since the match covers everything below it. */
 static int visit_match(
 	struct search *search, const char *path, int depth, bool is_dir, struct err *err)
 {
@@ -141,7 +144,7 @@ static int visit_match(
 	return 0;
 }
 
-/* The directory that the literal names at the beginning of a rule lead to. */
+/* Returns the directory that the literal names at the beginning of a rule lead to. */
 static const char *literal_part(const char *rule, struct arena *arena)
 {
 	struct rule_names names;
@@ -155,8 +158,9 @@ static const char *literal_part(const char *rule, struct arena *arena)
 }
 
 /*
- * The last name of a denial may be known, and the directories that it can be in, too: then it can
- * be kept from being made there.  A "**" would stand for all directories of a tree.
+ * If the last name of a denial is literal, search only for the directories that the names before it
+ * match, and add the last name to each: so the name can be kept from being made there.  This leaves
+ * out rules with "**", which would match every directory of a tree.
  */
 static void set_aside_name(struct expansion *expansion)
 {
@@ -272,7 +276,7 @@ static enum treerules_state absent(bool is_directory)
 	return is_directory ? TREERULES_ABSENT_DIR : TREERULES_ABSENT_FILE;
 }
 
-/* Protect a name of a directory.  If it does not exist, its state is missing. */
+/* Protect a name in a directory.  If it does not exist, it gets the state missing. */
 static int protect_name(struct protection *found, const char *dir, const char *name,
 	enum treerules_state missing, struct err *err)
 {
@@ -281,13 +285,16 @@ static int protect_name(struct protection *found, const char *dir, const char *n
 	if (!is_protected(found, path))
 		return 0;
 	enum treerules_state state = exists(path) ? TREERULES_PRESENT : missing;
-	/* A repository is searched, because git writes into it. */
+	/* A repository is not protected as a whole, because git writes into it.  It is searched. */
 	if (state == TREERULES_PRESENT && is_git_directory(path))
 		return 0;
 	return add_name(found, path, state, err);
 }
 
-/* The directory of a repository, or of a submodule of one: the program could add hooks. */
+/*
+ * Protect the directory of a repository, a submodule or a worktree: the program could add hooks
+ * there.
+ */
 static int protect_repository(struct protection *found, const char *path, struct err *err)
 {
 	static const struct {
@@ -329,7 +336,10 @@ static bool is_in_repository(const char *path)
 	return strstr(path, "/.git/");
 }
 
-/* Hooks of a submodule lie in .git/modules/NAME/hooks; its name may have slashes. */
+/*
+ * Whether a directory is that of a repository, or of a submodule or worktree of one.  The hooks of
+ * a submodule lie in .git/modules/NAME/hooks, where NAME may have slashes.
+ */
 static bool holds_hooks(const char *path)
 {
 	return is_named_git(path) ? exists(path) : is_in_repository(path) && is_repository(path);
@@ -359,15 +369,15 @@ static int visit_name(
 }
 
 /*
- * What keeps a name of a place from being made.  In a work tree that is a directory even where the
- * name would be a file's: git adds empty files to a commit, and no empty directories.
+ * Returns the kind of stub that keeps a name from being made.  In a work tree it is a directory
+ * even for the name of a file: git adds empty files to a commit, but no empty directories.
  */
 static enum treerules_state stand_in(const struct protected_name *name)
 {
 	return absent(name->is_directory || name->place == PROTECTED_ANYWHERE);
 }
 
-/* Names that do not exist yet: the program could make them. */
+/* Protect the names of a directory that do not exist yet, but that the program could make. */
 static int protect_absent(
 	struct protection *found, const char *dir, enum protected_place place, struct err *err)
 {
@@ -379,7 +389,10 @@ static int protect_absent(
 	return r;
 }
 
-/* In the workspace a repository must not appear either: its hooks would be the program's. */
+/*
+ * Protect names in the workspace.  A repository must not appear there either: its hooks would be
+ * the program's.
+ */
 static int protect_workspace(struct protection *found, const char *dir, struct err *err)
 {
 	owned_mem char *git = mem_printf("%s/.git", strcmp(dir, "/") ? dir : "");

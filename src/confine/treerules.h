@@ -1,9 +1,9 @@
 /*
  * treerules - finds the files of a tree that the rules of a policy stand for.
  *
- * The kernel restricts files that exist.  So before a program starts, globs are replaced by the
- * paths that match, and names that are always protected are searched for in the directories that
- * the program may write.  The tree is the root of this process.
+ * The kernel can restrict only files that exist.  So before a program starts, globs are replaced by
+ * the paths that match, and names that are always protected are searched for in the directories
+ * that the program may write.  The tree is the root of this process.
  */
 #pragma once
 #include "policy/policy.h"
@@ -15,20 +15,21 @@ bool treerules_is_the_kernels(const char *path);
 #define TREERULES_FOUND_MAX 4096
 
 /*
- * The paths of rules without globs, and the paths that match those with globs, in arena.  A path
- * below another match is left out.  Rules that deny have paths that do not exist, too, where only a
- * last name is missing that has no glob.  A glob that matches no file gets a line in warnings.
- * ERR_LIMIT: a search would look at too many names, and the message names the rule.
+ * List, in arena, the paths of rules without globs, and the paths that match rules with globs.
+ * Matches below another match of the same rule are left out.  With denies, a path that does not
+ * exist is listed, too, if only its last name is missing and the rule has that name without a glob.
+ * A glob that matches no file gets a line in warnings.  ERR_LIMIT names the rule if a search would
+ * look at too many names.
  */
 int treerules_expand(const struct policy_list *rules, bool denies, struct arena *arena,
 	struct policy_list *out, struct buf *warnings, struct err *err);
 
 enum treerules_state {
-	TREERULES_PRESENT,     /* it exists: nobody may change it */
-	TREERULES_ABSENT_DIR,  /* it does not, and nobody may make it */
-	TREERULES_ABSENT_FILE, /* the same for what would be a file */
-	TREERULES_ABSENT_LINK, /* the same for a file that leads git to another repository */
-	TREERULES_HOLDER,      /* a directory with protected names: it may not be renamed */
+	TREERULES_PRESENT,     /* the name exists, and no program may change it */
+	TREERULES_ABSENT_DIR,  /* it does not exist; the stub is a directory */
+	TREERULES_ABSENT_FILE, /* it does not exist; the stub is a file */
+	TREERULES_ABSENT_LINK, /* it does not exist; the stub is a file with the line "." */
+	TREERULES_HOLDER,      /* a directory with protected names, which may not be renamed */
 };
 
 struct treerules_name {
@@ -42,9 +43,9 @@ struct treerules_names {
 };
 
 /*
- * The names below writable directories that are always protected (verdict_protected), as deep as
- * policy->fs.search_depth says.  Names that do not exist are protected in the workspace, in the
- * home directory and in repositories.  writable is policy->fs.allow_write without globs.
+ * Find the names below writable directories that are always protected (verdict_protected), down to
+ * the depth policy->fs.search_depth.  Names that do not exist are protected in the workspace, in
+ * the home directory and in repositories.  writable is policy->fs.allow_write with globs expanded.
  */
 int treerules_protected(const struct policy *policy, const struct policy_list *writable,
 	struct arena *arena, struct treerules_names *out, struct err *err);

@@ -1,7 +1,7 @@
 /*
- * The warden is one thread around a poller.  Nothing it does waits for a program inside, because
- * programs inside may wait for it: a look at a mask is answered by the warden, and so is a call
- * that its filter tells of.
+ * The warden is one thread around a poller.  It never waits for a program inside, because programs
+ * inside may be waiting for it: the warden answers every access to a mask, and every call that the
+ * call filter notifies it of.
  */
 #include "confine/warden.h"
 
@@ -29,7 +29,7 @@
 #include "sandbox/netspace.h"
 #include "sandbox/threadview.h"
 
-#define LINGER_MS 1000 /* between two looks whether a process in the background is left */
+#define LINGER_MS 1000 /* between two looks for processes that the command has left */
 #define DRAIN_EVENTS 4096
 #define REPORT_MAX ((size_t)64 << 20)
 
@@ -39,15 +39,15 @@ struct warden {
 	struct policy policy; /* resolved */
 	struct planning planning;
 	struct mountplan plan;                 /* without its list */
-	const struct mountplan_entry *entries; /* of the mount plan */
-	struct mountplan_made *mounts;         /* while it serves */
+	const struct mountplan_entry *entries; /* list of the mount plan */
+	struct mountplan_made *mounts;         /* set while it serves */
 	struct netspace *space;                /* NULL: the machine's network */
-	struct proxy *proxy;                   /* NULL: nothing leads out of space */
+	struct proxy *proxy;                   /* NULL: there is no way out of space */
 	struct denials *denials;
-	struct buf lacks; /* what is not enforced, a line each */
+	struct buf lacks; /* what is not enforced, one thing a line */
 	struct account account;
 
-	/* While it serves. */
+	/* Set while it serves: */
 	struct poller *poller;
 	struct poller_event masks, proxies, calls, channel, holder;
 	struct poller_timer look;
@@ -57,9 +57,9 @@ struct warden {
 	struct grantserver *granting;
 	int socket, proc;
 	unsigned long long mnt; /* inode number of the command's mount namespace */
-	bool limited;           /* a limit is passed, and the programs were killed for that */
-	bool attended;          /* the strata that runs the command is there */
-	int64_t deadline;       /* when the command and what it leaves behind have to end */
+	bool limited;           /* a limit is exceeded, and the programs were killed for that */
+	bool attended;          /* the strata that runs the command is connected */
+	int64_t deadline;       /* when the command and its descendants have to end */
 	bool over;
 };
 
@@ -72,15 +72,18 @@ static const char *const accesses[] = {
 };
 
 /*
- * Whether a program sees something there, other than a stub.  What is masked is not looked at,
- * since this process would have to answer.
+ * Whether a program sees a file at path that is no stub.  Masked paths are not looked at, since
+ * this process itself would have to answer.
  */
 static bool is_there(const struct warden *warden, const char *path)
 {
 	return !mountplan_forbids(warden->mounts, path, false) && !stub_or_nothing(path);
 }
 
-/* A file that does not exist yet takes a grant for its directory. */
+/*
+ * If the access could be granted, set the remedy to the command that grants it.  For a file that
+ * does not exist yet, the grant is for its directory.
+ */
 static void propose_grant(const struct warden *warden, enum verdict_access access, const char *name,
 	const char *path, struct verdict *out)
 {
@@ -95,7 +98,10 @@ static void propose_grant(const struct warden *warden, enum verdict_access acces
 			"run 'strata ctl grant path=%.*s mode=%s'", (int)what.len, what.ptr, name);
 }
 
-/* Returns whether the policy denies it. */
+/*
+ * Note a denial if the policy and the grants do not allow an access.  Returns whether it was
+ * noted.
+ */
 static bool deny_path(
 	struct warden *warden, enum verdict_access access, const char *path, pid_t pid)
 {
@@ -110,7 +116,10 @@ static bool deny_path(
 	return true;
 }
 
-/* Somebody looked at what is masked: below is the name in the mask. */
+/*
+ * Process pid tried to look at a masked path.  below is the name inside the mask, or "" for the
+ * mask itself.
+ */
 static void on_masked(void *arg, size_t entry, const char *below, pid_t pid)
 {
 	struct warden *warden = arg;
@@ -143,8 +152,9 @@ static bool is_one_of(const char *call, const char *const *calls)
 }
 
 /*
- * A path that cannot be renamed or removed, since it or something in it may not be changed or is
- * hidden.  The denial names what that is.
+ * A program tried to rename or remove a path that it may write.  If the mounts prevent that, since
+ * the path or something below it may not be changed or is hidden, note a denial with the rule about
+ * that place.
  */
 static void on_moved(struct warden *warden, const struct callfilter_event *event, const char *path)
 {
@@ -162,8 +172,9 @@ static void on_moved(struct warden *warden, const struct callfilter_event *event
 }
 
 /*
- * A name that is protected only where the plan could see to it may have been made all the same.  To
- * make a directory that is there fails for that reason, and mkdir -p does so all the time.
+ * A program tried to change a path.  Note a denial only if the mounts forbid it: a protected name
+ * that the plan did not cover can be changed after all.  mkdir of a directory that exists is no
+ * denial: it fails anyway, and mkdir -p tries it all the time.
  */
 static void on_written(
 	struct warden *warden, const struct callfilter_event *event, const char *path)
@@ -212,7 +223,10 @@ static int resolve_policy(struct warden *warden, struct err *err)
 	return policy_resolve(orders->policy, &place, &warden->arena, &warden->policy, err);
 }
 
-/* The texts have a zero byte behind each: home, variables, an empty one, lacks, then the lists. */
+/*
+ * Write the report: home, the variables, an empty text, lacks, and the lists of planning_write.  A
+ * zero byte ends each text.
+ */
 static int write_report(struct warden *warden, struct err *err)
 {
 	const char *const *variables = warden->proxy ? proxy_environment(warden->proxy) : NULL;
@@ -229,7 +243,7 @@ static int write_report(struct warden *warden, struct err *err)
 	return errno ? err_errno(err, "report what the policy stands for") : 0;
 }
 
-/* In the tree that the command will see: find what the policy stands for there. */
+/* Find what the policy stands for in the tree that the command will see, which is our root here. */
 static int look(void *arg, struct mountplan *mounts, struct err *err)
 {
 	struct warden *warden = arg;
@@ -370,7 +384,10 @@ static void on_holder_end(void *arg, unsigned what, bool failed)
 	finish(arg);
 }
 
-/* End all programs of the command.  used is more than the rule allows. */
+/*
+ * End all programs of the command, since they used more than the rule allows, and note that as a
+ * denial.
+ */
 static void enforce(struct warden *warden, const char *rule, const char *used)
 {
 	struct verdict verdict = { .allowed = false };
@@ -396,7 +413,10 @@ static void on_limit(struct warden *warden, enum resource_kind kind, struct reso
 	enforce(warden, rules[kind], text.data);
 }
 
-/* The strata that runs the command ends it in time.  What the command leaves behind is ours. */
+/*
+ * End the programs that the command has left running when the time is over.  The command itself is
+ * ended by the strata that runs it.
+ */
 static void on_late(struct warden *warden)
 {
 	char used[64];
@@ -413,7 +433,7 @@ static bool has_limits(const struct policy *policy)
 	       policy->limits.max_processes;
 }
 
-/* Look at the processes, and end them if a limit was passed.  Returns whether any are left. */
+/* Look at the processes, and end them if they exceed a limit.  Returns whether any are left. */
 static bool look_at_processes(struct warden *warden)
 {
 	struct resource_usage usage = { 0 };
@@ -439,7 +459,10 @@ static void on_look(void *arg)
 		has_limits(&warden->policy) ? RESOURCE_LOOK_MS : LINGER_MS);
 }
 
-/* Handle all that has happened, so that the denials of a command that has ended are complete. */
+/*
+ * Handle all events that have happened so far, so that the denials of a command that has ended are
+ * complete.
+ */
 static void drain(struct warden *warden)
 {
 	struct pollfd ready = { .fd = poller_fd(warden->poller), .events = POLLIN };
@@ -502,7 +525,7 @@ static int begin_granting(struct warden *warden, struct err *err)
 	return warden->granting ? 0 : -(int)err->code;
 }
 
-/* Nobody grants anything to a command that has ended. */
+/* Stop serving grants, since the command has ended. */
 static void end_granting(struct warden *warden)
 {
 	grantserver_free(warden->granting);
@@ -523,7 +546,10 @@ static void take_listener(struct warden *warden, int fd)
 			callfilter_listener_fd(warden->listener), POLLER_READ, &why);
 }
 
-/* The strata that runs the command is gone, or has all that it wants to know. */
+/*
+ * Go on without the strata that runs the command: it is gone, or has asked all that it wants to
+ * know.
+ */
 static void leave_unattended(struct warden *warden)
 {
 	poller_remove(warden->poller, &warden->channel);
@@ -532,7 +558,10 @@ static void leave_unattended(struct warden *warden)
 	poller_set(warden->poller, &warden->look, 0);
 }
 
-/* Stubs are removed before the answer, so that a capture that follows it sees none. */
+/*
+ * Handle a request and answer it.  If the warden ends, it removes the stubs before it answers, so
+ * that a capture after the answer sees none.
+ */
 static void answer(struct warden *warden, char message)
 {
 	struct err ignored = { 0 };
@@ -554,7 +583,10 @@ static bool is_request(char message)
 	return message == WARDEN_SUMMARY || message == WARDEN_END || message == WARDEN_KILL;
 }
 
-/* A message is one byte: of the command's process, with its listener, or a request. */
+/*
+ * Receive a message of one byte: a request, or the message of the command's process with its
+ * listener.
+ */
 static void on_message(void *arg, unsigned what, bool failed)
 {
 	struct warden *warden = arg;
