@@ -15,9 +15,9 @@
 /* An intersection of two lists in the making. */
 struct cut {
 	struct lists_builder found;
-	const char *a, *b; /* the rules whose common paths are looked for */
-	bool naming;       /* a rule that names a protected path allows what others do not */
-	const struct policy *granting[2]; /* whose grantable rules a and b are; or NULL */
+	const char *a, *b; /* the rules whose common paths are sought */
+	bool naming;       /* rules about writing: naming a protected path lifts its protection */
+	const struct policy *granting[2]; /* policies whose grantable rules a and b are; or NULL */
 	const char *workspace;            /* as a rule, or NULL */
 };
 
@@ -29,7 +29,10 @@ static bool has_deep(const struct rule_names *names)
 	return false;
 }
 
-/* How many names of a rule are those of the workspace, which need not be named. */
+/*
+ * Returns how many names at the beginning of a rule are those of the workspace's path.  Protected
+ * names among them do not count.
+ */
 static size_t names_of_workspace(const char *workspace, const char *rule)
 {
 	struct rule_names names;
@@ -41,8 +44,8 @@ static size_t names_of_workspace(const char *workspace, const char *rule)
 }
 
 /*
- * Whether rule, which is a part of whole, names no protected path that whole does not name. Without
- * "**" in both, their names correspond one by one.
+ * Whether every protected path that rule names is also named by whole.  rule lies within whole.  If
+ * neither has a "**", their names correspond one by one.
  */
 static bool names_no_more(const struct cut *cut, const char *rule, const char *whole)
 {
@@ -72,8 +75,9 @@ static bool names_no_denial(const struct policy_list *denials, const char *rule,
 }
 
 /*
- * Whether a rule of fs.grantable, which is a part of whole, lies in no denial that whole does not
- * lie in: only a rule that lies in a denial lifts it.
+ * Whether whole lies in every denial that rule, a rule of fs.grantable within whole, lies in.
+ * Otherwise rule would lift a denial that whole does not lift: only a rule that lies in a denial
+ * lifts it.
  */
 static bool lifts_no_more(const struct policy *policy, const char *rule, const char *whole)
 {
@@ -82,7 +86,10 @@ static bool lifts_no_more(const struct policy *policy, const char *rule, const c
 		       names_no_denial(&policy->fs.deny_write_within_allow, rule, whole));
 }
 
-/* Add a rule unless the list has it already, alone or as a part of a wider one. */
+/*
+ * Add a rule, unless it names or lifts more than a and b do, or lies within a rule that the list
+ * has already.
+ */
 static bool add_cut(void *arg, const char *rule)
 {
 	struct cut *cut = arg;
@@ -93,7 +100,7 @@ static bool add_cut(void *arg, const char *rule)
 	if (!lifts_no_more(cut->granting[0], rule, cut->a) ||
 		!lifts_no_more(cut->granting[1], rule, cut->b))
 		return true;
-	/* A wider rule that does not name what this one names does not stand for it. */
+	/* A wider rule does not replace this one if it does not name or lift what this one does. */
 	for (size_t i = 0; i < list->n; i++)
 		if (rule_within(rule, list->list[i]) &&
 			(!cut->naming || names_no_more(cut, rule, list->list[i])) &&
@@ -119,7 +126,10 @@ static struct policy_list cut_paths(const struct policy_list *a, const struct po
 
 /* ----------------------------------------------------------- rules of hosts */
 
-/* The ports of both rules, with the ports that each policy knows; false: there is none. */
+/*
+ * Find the ports that both rules allow: a of policy p, and b of policy q.  Returns false if there
+ * are none.
+ */
 static bool cut_port(const struct policy *p, int a, const struct policy *q, int b, int *out)
 {
 	if (a > 0) {
@@ -210,7 +220,7 @@ static struct policy_list cut_names(
 	return found.list;
 }
 
-/* Whether a variable, as NAME=VALUE, has a name that this policy takes or sets. */
+/* Whether a variable, as NAME=VALUE, has a name that this policy allows or sets. */
 static bool knows_variable(const struct policy_env *env, const char *variable, bool *is_set)
 {
 	struct str name = { variable, strcspn(variable, "=") };
@@ -269,7 +279,7 @@ static void compose_list(const struct keys_key *key, const struct policy *parent
 		*out = cut_names(a, b, arena);
 }
 
-/* Members whose values do not depend on others. */
+/* Compose a member whose value does not depend on other members. */
 static void compose_key(const struct keys_key *key, const struct policy *parent,
 	const struct policy *child, struct arena *arena, struct policy *out)
 {
@@ -294,7 +304,10 @@ static void compose_key(const struct keys_key *key, const struct policy *parent,
 	}
 }
 
-/* An empty list of programs allows all, so programs that no rule allows need a denial. */
+/*
+ * Compose the lists of programs.  An empty list allows all programs, so if the intersection is
+ * empty, everything is denied.
+ */
 static void compose_programs(const struct policy *parent, const struct policy *child,
 	struct arena *arena, struct policy_programs *out)
 {
@@ -308,7 +321,7 @@ static void compose_programs(const struct policy *parent, const struct policy *c
 		out->deny = lists_unite(&out->deny, &all, arena);
 }
 
-/* Whether a rule overlaps one of a list, wherever home and workspace are. */
+/* Whether a rule overlaps a rule of a list for certain, whatever home and workspace are. */
 static bool surely_overlaps(const struct policy_list *list, const char *rule)
 {
 	struct rule_names a, b;
@@ -324,9 +337,9 @@ static bool surely_overlaps(const struct policy_list *list, const char *rule)
 }
 
 /*
- * The exceptions that a policy makes in its denials for sure.  One that turns out to lift no denial
- * of this policy is dropped when the policy is resolved, and must not lift one of the other policy,
- * unless the policy allows its paths anyway.
+ * List the rules of fs.allow_read_within_deny that certainly lift a denial of their own policy, or
+ * whose paths the policy allows anyway.  Any other rule may turn out to lift no denial, and is
+ * dropped when the policy is resolved.  Such a rule must not lift a denial of the other policy.
  */
 static struct policy_list sure_holes(
 	const struct policy_fs *fs, const struct policy_list *read, struct arena *arena)
@@ -342,7 +355,7 @@ static struct policy_list sure_holes(
 	return sure.list;
 }
 
-/* What may be written may be read, too. */
+/* Compose the rules about files.  Files that may be written may be read, too. */
 static void compose_fs(const struct policy *parent, const struct policy *child, struct arena *arena,
 	struct policy_fs *out)
 {
@@ -364,7 +377,10 @@ static void compose_fs(const struct policy *parent, const struct policy *child, 
 	out->grantable = cut_paths(&a->grantable, &b->grantable, writing, arena);
 }
 
-/* A rule that allows just what is denied, or lifts no denial, would be refused in a document. */
+/*
+ * Drop rules that policy_read would refuse: a rule that is both allowed and denied, and an
+ * exception that lifts no denial.
+ */
 static void drop_contradictions(struct policy_fs *fs, struct arena *arena)
 {
 	fs->allow_read = lists_without(&fs->allow_read, &fs->deny_read, arena);

@@ -16,7 +16,7 @@ struct range {
 	enum domains_class class;
 };
 
-/* The first range that has an address counts. */
+/* If several ranges have an address, the first one counts. */
 static const struct range ranges4[] = {
 	{ "169.254.169.254", 32, DOMAINS_METADATA },
 	{ "169.254.170.2", 32, DOMAINS_METADATA },   /* Amazon, containers */
@@ -90,7 +90,10 @@ static enum domains_class classify4(const uint8_t address[4])
 	return find_class(ranges4, COUNT(ranges4), AF_INET, address);
 }
 
-/* Where an IPv6 address leads to the IPv4 address in it: NULL for others. */
+/*
+ * Returns the IPv4 address in an IPv6 address that is translated to it, or NULL for other IPv6
+ * addresses.
+ */
 static const uint8_t *translated(const uint8_t address[16])
 {
 	static const uint8_t nat64[12] = { 0, 0x64, 0xff, 0x9b }, by_router[2] = { 0x20, 0x02 };
@@ -259,7 +262,7 @@ bool domains_read_host(struct str text, struct domains_host *out)
 
 /* -------------------------------------------------------------------- rules */
 
-/* Take ":PORT" or ":*" off the end of text; NULL, or why it is malformed. */
+/* Take ":PORT" or ":*" off the end of text.  Returns NULL, or why the port is malformed. */
 static const char *take_port(struct str *text, int *port)
 {
 	const char *colon = memrchr(text->ptr, ':', text->len);
@@ -268,7 +271,10 @@ static const char *take_port(struct str *text, int *port)
 	long number = 0;
 
 	*port = DOMAINS_PORT_NONE;
-	/* Of an address in brackets the colon is behind them; one without has no port. */
+	/*
+	 * After an address in brackets, a colon begins the port.  An IPv6 address without brackets
+	 * has no port.
+	 */
 	if (!colon || memchr(colon, ']', digits.len + 1) ||
 		(text->ptr[0] != '[' && memchr(text->ptr, ':', len)))
 		return NULL;

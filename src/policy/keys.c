@@ -74,7 +74,10 @@ static size_t smaller(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* How many bytes have to be inserted, removed or replaced to make a name of the other. */
+/*
+ * Returns how many bytes have to be inserted, removed or replaced to turn one name into the
+ * other.
+ */
 static size_t distance(struct str a, const char *b)
 {
 	size_t row[KEYS_TEXT_MAX], n = strlen(b);
@@ -102,7 +105,7 @@ const char *keys_nearest(const char *section, struct str name, char out[KEYS_TEX
 	if (name.len > KEYS_TEXT_MAX)
 		name.len = KEYS_TEXT_MAX;
 	for (const struct keys_key *key = keys_all; key->name; key++) {
-		/* Of two keys that are equally near the one in the same section is meant. */
+		/* Of two keys that are equally near, the one in the same section wins. */
 		size_t far = 2 * distance(name, key->name) + !same_section(section, key->section);
 
 		if (far < best)

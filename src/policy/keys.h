@@ -16,10 +16,13 @@ enum keys_kind {
 	KEYS_FLAG,    /* bool */
 	KEYS_LIMIT,   /* int64_t; null in the document for 0 */
 	KEYS_DEPTH,   /* int64_t from 0 to POLICY_DEPTH_MAX */
-	KEYS_CHOICE,  /* an enum, by the words of choices */
+	KEYS_CHOICE,  /* an enum, named by the words of choices */
 };
 
-/* Denials of a document are added to those of its preset, and denials of two policies unite. */
+/*
+ * KEYS_DENIES: the list of a document is added to that of its preset, and the lists of two composed
+ * policies unite.
+ */
 enum keys_role { KEYS_ALLOWS, KEYS_DENIES };
 
 struct keys_key {
@@ -27,7 +30,7 @@ struct keys_key {
 	enum keys_kind kind;
 	enum keys_role role;
 	size_t offset;              /* in struct policy */
-	const char *const *choices; /* in the order of the enum, ended by NULL */
+	const char *const *choices; /* in the order of the enum; ends with NULL */
 };
 
 extern const struct keys_key keys_all[]; /* ends with a NULL name; sections stand together */
@@ -35,13 +38,16 @@ extern const struct keys_key keys_all[]; /* ends with a NULL name; sections stan
 #define KEYS_TEXT_MAX 64
 /* "fs.allow_read" */
 const char *keys_text(const struct keys_key *key, char out[KEYS_TEXT_MAX]);
-/* The member of a policy; of the type that the kind says. */
+/* Returns the member of a policy for a key.  It has the type that the kind says. */
 static inline void *keys_slot(const struct keys_key *key, const struct policy *policy)
 {
 	return (char *)policy + key->offset;
 }
-/* NULL: there is no such member in the section. */
+/* Find a key by its section and name.  Returns NULL if there is none. */
 const struct keys_key *keys_find(const char *section, struct str name);
 bool keys_is_section(struct str name);
-/* The text of the known key that is most like this one, which stands in section. */
+/*
+ * Write the text of the known key that is most similar to an unknown one, name in section.  Returns
+ * out.
+ */
 const char *keys_nearest(const char *section, struct str name, char out[KEYS_TEXT_MAX]);

@@ -1,6 +1,6 @@
 /*
- * lists - lists of rules.  A list grows in an arena and is never changed in place, so lists can be
- * shared between policies.
+ * lists - lists of rules.  A list is built in an arena, and does not change once it is built, so
+ * policies can share lists.
  */
 #pragma once
 #include "policy/policy.h"
@@ -12,21 +12,24 @@ struct lists_builder {
 };
 
 void lists_add(struct lists_builder *builder, const char *text);
-/* The same unless the text is in the list. */
+/* Add a text unless the list has it. */
 void lists_add_new(struct lists_builder *builder, const char *text);
 bool lists_has(const struct policy_list *list, const char *text);
-/* All of a, and what b has besides. */
+/* Returns the texts of a, and those of b that a does not have. */
 struct policy_list lists_unite(
 	const struct policy_list *a, const struct policy_list *b, struct arena *arena);
-/* The list without the texts that denied has, too. */
+/* Returns the texts of a list that denied does not have. */
 struct policy_list lists_without(
 	const struct policy_list *list, const struct policy_list *denied, struct arena *arena);
-/* The first rule of a list of paths that this one is within, for sure; or NULL. */
+/*
+ * Returns the first rule in a list of rules about paths that this rule certainly lies within, or
+ * NULL.
+ */
 const char *lists_wider(const struct policy_list *list, const char *rule);
-/* Whether a path may be covered by both the rule and one of the list. */
+/* Whether there may be a path that both rule and a rule of the list cover. */
 bool lists_overlap(const struct policy_list *list, const char *rule);
-/* The rules of a list that overlap one of others. */
+/* Returns the rules of a list that may overlap a rule of others. */
 struct policy_list lists_overlapping(
 	const struct policy_list *list, const struct policy_list *others, struct arena *arena);
-/* The first rule of a list of paths that covers the path, or NULL. */
+/* Returns the first rule of a list that covers a path, or NULL. */
 const char *lists_covering(const struct policy_list *list, struct str path);

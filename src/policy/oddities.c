@@ -79,7 +79,10 @@ static void look_at_programs(struct oddities *oddities)
 				exec->deny.list[i]);
 }
 
-/* The rule of denied_domains that leaves nothing of an allowed one, or NULL. */
+/*
+ * Find the rule of denied_domains that denies all that an allowed rule allows.  Returns NULL if
+ * there is none.
+ */
 static const char *find_denial(const struct policy_list *denied, const struct domains_rule *rule)
 {
 	struct domains_rule denial;

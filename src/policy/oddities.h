@@ -1,6 +1,6 @@
 /*
- * oddities - what is strange about a policy that can be used: rules without effect, denials that
- * are lifted, allowances wider than they look.  For people, as warnings.
+ * oddities - finds what is strange about a valid policy: rules without effect, denials that are
+ * lifted, allowances that are wider than they look.  For people, as warnings.
  */
 #pragma once
 #include "policy/policy.h"

@@ -5,10 +5,10 @@
  * A policy is read from JSON (docs/POLICY.md) and checked here.  This folder turns text into rules
  * and answers questions about them.  It knows no kernel: confine/ enforces a policy.
  *
- * A rule about files is an absolute path, or begins with "~/" or "$WORKSPACE/" until
- * policy_resolve has replaced that.  It may hold globs, and stands for the path and everything
- * below it: policy/rule.h has the details, policy/domains.h those of rules about hosts.  All texts
- * lie in the arena of the reader.
+ * A rule about files is an absolute path, or begins with "~/" or "$WORKSPACE/", which
+ * policy_resolve replaces.  It may contain globs, and stands for the path and everything below it.
+ * policy/rule.h has the details, and policy/domains.h describes rules about hosts.  All texts lie
+ * in the arena of the reader.
  */
 #pragma once
 #include <stdbool.h>
@@ -29,11 +29,11 @@ enum policy_net {
 	POLICY_NET_ALLOWLIST, /* the allowed domains, through a proxy of strata */
 };
 
-/* What happens where the kernel cannot enforce a part of the policy. */
+/* What happens if the kernel cannot enforce a part of the policy. */
 enum policy_trust {
-	POLICY_TRUST_AUTO,    /* the program runs, and what is not enforced is said */
+	POLICY_TRUST_AUTO,    /* the program runs, and strata says what is not enforced */
 	POLICY_TRUST_REQUIRE, /* the program does not run */
-	POLICY_TRUST_FORBID,  /* nothing is enforced: the program runs without a sandbox of ours */
+	POLICY_TRUST_FORBID,  /* no part of the policy is enforced */
 };
 
 struct policy_list {
@@ -67,7 +67,7 @@ struct policy_env {
 	struct policy_list set;   /* NAME=VALUE */
 };
 
-/* 0: no limit. */
+/* In each member, 0 stands for no limit. */
 struct policy_limits {
 	int64_t cpu_time_secs, wall_time_secs;
 	int64_t max_rss_bytes, max_open_fds, max_processes, max_output_bytes;
@@ -87,28 +87,28 @@ struct policy {
 	struct policy_env env;
 	struct policy_limits limits;
 	enum policy_trust trust;
-	struct policy_place place; /* of a policy that is resolved; else NULL */
-	/* For people: rules that have no effect, contradictions that were resolved. */
+	struct policy_place place; /* of a resolved policy; else its members are NULL */
+	/* Texts for people about what is strange (policy/oddities.h). */
 	struct policy_list warnings;
 };
 
 /*
- * Read a policy.  ERR_INVALID names file, line and column of malformed JSON, and the key, such as
- * fs.allow_read[2], with line and column of an unknown member, a wrong type, a malformed rule, or a
- * contradiction.  name is the file's, for messages.
+ * Read a policy.  ERR_INVALID names the file, line and column of the mistake.  If the JSON is
+ * well-formed, but has an unknown member, a wrong type, a malformed rule or a contradiction, it
+ * also names the key, such as fs.allow_read[2].  name is the name of the file, for messages.
  */
 int policy_read(struct str text, const char *name, struct arena *arena, struct policy *out,
 	struct err *err);
 /*
  * Write a policy as the object that policy_read takes, with all members.  The preset is not named,
- * since each of its rules is written.
+ * since all its rules are written.
  */
 void policy_write(struct json *out, const char *key, const struct policy *policy);
-/* The same as members of the object that is open. */
+/* As policy_write, but writes the members into the object that is open in out. */
 void policy_write_members(struct json *out, const struct policy *policy);
 /*
- * Replace the variables in all rules by the paths of place, which are absolute.  Globs in these
- * paths are quoted by '\\': see rule_path for the path of a rule.
+ * Replace the variables in all rules by the paths of place, which are absolute.  Glob characters in
+ * these paths are quoted by '\\'; rule_path gives the path of such a rule.
  */
 int policy_resolve(const struct policy *policy, const struct policy_place *place,
 	struct arena *arena, struct policy *out, struct err *err);

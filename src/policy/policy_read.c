@@ -1,4 +1,4 @@
-/* policy_read - a policy from its text, with the place of each mistake. */
+/* policy_read - reads a policy from its text, and tells the place of a mistake. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -19,8 +19,8 @@ struct reader {
 	struct arena *arena;
 	struct err *err;
 	struct policy *out;
-	struct policy own; /* the lists that the document itself has, in its order */
-	const struct jsonread *values[KEYS_MAX]; /* by the order of keys_all */
+	struct policy own; /* only the lists of the document itself, in its order */
+	const struct jsonread *values[KEYS_MAX]; /* at the same index as in keys_all */
 };
 
 static int fail(const struct reader *reader, const struct jsonread *value, const char *fmt, ...)
@@ -71,7 +71,10 @@ static const char *name_fault(struct str name)
 	return memchr(name.ptr, '=', name.len) ? "has a '='" : NULL;
 }
 
-/* One text of a list in the form in which it is kept; NULL and *why. */
+/*
+ * Read one text of a list.  Returns the form in which it is kept, or NULL with the reason in
+ * *why.
+ */
 static const char *read_text(
 	const struct reader *reader, enum keys_kind kind, struct str text, const char **why)
 {
@@ -149,7 +152,7 @@ static int read_set(const struct reader *reader, const char *path, const struct 
 	return 0;
 }
 
-/* Put a list of the document in the place of the preset's, or denials beside them. */
+/* Replace a list of the preset by that of the document or, for denials, unite both. */
 static int settle_list(const struct reader *reader, const struct keys_key *key, const char *path,
 	const struct jsonread *value, const struct policy_list *own)
 {
@@ -309,7 +312,7 @@ static int fail_preset(const struct reader *reader, const struct jsonread *value
 	return fail_choice(reader, "preset", value, names);
 }
 
-/* Begin with the preset, wherever the document names it. */
+/* Start with the preset, wherever in the document its name is. */
 static int read_preset(struct reader *reader, const struct jsonread *root)
 {
 	const struct jsonread *value = jsonread_member(root, "preset");
@@ -340,7 +343,10 @@ static struct policy_list *list_of(
 	return keys_slot(keys_find(section, str_of(name)), policy);
 }
 
-/* A document that allows what is denied is mistaken in one of both. */
+/*
+ * Refuse a document that allows a rule which it, or its preset, also denies: one of the two is a
+ * mistake.
+ */
 static int check_allowed(
 	struct reader *reader, const char *section, const char *allows, const char *denies)
 {
@@ -355,7 +361,7 @@ static int check_allowed(
 	return 0;
 }
 
-/* What the preset allows may be denied: then the preset's rule is gone. */
+/* Check a list of allowances, and drop rules of the preset that the document denies. */
 static int settle_pair(
 	struct reader *reader, const char *section, const char *allows, const char *denies)
 {

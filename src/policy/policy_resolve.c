@@ -1,4 +1,4 @@
-/* policy_resolve - a policy for one home and one workspace. */
+/* policy_resolve - resolves a policy for one home and one workspace. */
 #include "policy/keys.h"
 #include "policy/lists.h"
 #include "policy/oddities.h"
@@ -47,7 +47,10 @@ int policy_resolve(const struct policy *policy, const struct policy_place *place
 	if (r < 0)
 		return r;
 	resolved.warnings = oddities_list(&resolved, arena);
-	/* Only now it is known which of them lift no denial, and so would allow more than that. */
+	/*
+	 * Drop exceptions that lift no denial: they would allow reading elsewhere.  Which ones
+	 * these are is known only now.
+	 */
 	resolved.fs.allow_read_within_deny = lists_overlapping(
 		&resolved.fs.allow_read_within_deny, &resolved.fs.deny_read, arena);
 	*out = resolved;

@@ -1,4 +1,4 @@
-/* policy_write - a policy as JSON. */
+/* policy_write - writes a policy as JSON. */
 #include "core/mem.h"
 #include "core/own.h"
 #include "policy/keys.h"

@@ -14,7 +14,9 @@
 	}
 
 const struct protected_name protected_names[] = {
-	/* A file of this name leads git to a repository; without it another one could be put there.
+	/*
+	 * ".git" may also be a file that leads git to a repository.  If it could be removed, a
+	 * program could put another repository there.
 	 */
 	{ GIT, "git repository", PROTECTED_ANYWHERE, .is_directory = true, .alone = true },
 	{ "hooks", "git hooks", PROTECTED_GIT, .is_directory = true },
@@ -63,9 +65,10 @@ static bool is_refs(struct str name)
 }
 
 /*
- * Branches may be called "hooks" and "config": ".git/refs" and ".git/logs" have files of such
- * names, and so have those of worktrees.  Submodules have names of any kind, so nothing is left out
- * there.
+ * Note what the next name means for the state of a walk.  A branch may be called "hooks" or
+ * "config".  Files of such names in ".git/refs" and ".git/logs", also of worktrees, are not
+ * protected.  Submodules may have any name, even "refs", so in their directories everything is
+ * protected.
  */
 static void leave_name(struct protected_walk *walk)
 {
@@ -83,7 +86,7 @@ static void leave_name(struct protected_walk *walk)
 	walk->in_git++;
 }
 
-/* Go to the next name of the path; false at its end. */
+/* Go to the next name of the path.  Returns false at its end. */
 static bool enter_name(struct protected_walk *walk)
 {
 	struct str rest = { walk->path.ptr + walk->end, walk->path.len - walk->end };
@@ -101,7 +104,7 @@ void protected_begin(struct protected_walk *walk, const char *home, struct str p
 		walk->path.len = walk->end = 0;
 }
 
-/* Whether part is this name in the home directory; both are compared name by name. */
+/* Whether part is the path of name in the home directory.  Paths are compared name by name. */
 static bool is_in_home(const char *home, const char *name, struct str part)
 {
 	struct str top = str_of(home), below = str_of(name), want;
@@ -148,7 +151,7 @@ bool protected_next(struct protected_walk *walk, struct protected_match *out)
 
 /* ------------------------------------------------------------------ in rules */
 
-/* How many names text has, if they are those that end before n; else 0. */
+/* Returns how many names text has, if these are the last of the first n names of a rule, else 0. */
 static size_t names_before(const struct rule_names *rule, size_t n, struct str text)
 {
 	struct str count = text, name;

@@ -1,10 +1,10 @@
 /*
- * protected - names that nobody writes unless a policy names them: what would run commands of the
- * program's choice later, outside of the sandbox.
+ * protected - names that no program may write unless a policy names them, because such files could
+ * later run commands of the program's choice outside of the sandbox.
  *
- * Hooks and configuration of git (of nested repositories, worktrees and submodules too), start-up
- * files of shells, configuration of editors and agents.  The table says which; confine/ keeps
- * such names from being written, renamed away and made.
+ * They are hooks and configuration of git (also in nested repositories, worktrees and submodules),
+ * start-up files of shells, and configuration of editors and agents.  The table lists them.
+ * confine/ keeps such names from being written, renamed, removed and made.
  */
 #pragma once
 #include <stdbool.h>
@@ -14,8 +14,8 @@
 
 enum protected_place {
 	PROTECTED_ANYWHERE, /* in every directory */
-	PROTECTED_GIT,  /* in a directory ".git" at any depth, except where that has only refs */
-	PROTECTED_HOME, /* in the home directory */
+	PROTECTED_GIT,      /* at any depth in a directory ".git", except among its refs */
+	PROTECTED_HOME,     /* in the home directory */
 };
 
 struct protected_name {
@@ -32,23 +32,26 @@ extern const struct protected_name protected_names[]; /* ends with a NULL name *
 /* A protected name on the way to a path. */
 struct protected_match {
 	const struct protected_name *name;
-	struct str part; /* the path up to and with the name */
+	struct str part; /* the path up to and including the name */
 };
 
 /* Visits the protected names on the way to a path that is absolute, without "." and "..". */
 struct protected_walk {
 	const char *home; /* NULL: not known */
 	struct str path;
-	size_t end;      /* of the part that is looked at */
-	struct str name; /* the last one of the part */
-	size_t row;      /* of the table, the next one to look at */
-	size_t in_git;   /* how many names the part has behind the last ".git"; 0: none */
-	bool worktree;   /* the first of these is "worktrees" */
-	bool refs;       /* one of these is a directory of refs */
+	size_t end;      /* end of the part of path that is looked at */
+	struct str name; /* the last name of the part */
+	size_t row;      /* the next row of the table to look at */
+	size_t in_git;   /* number of names of the part after the last ".git"; 0: none */
+	bool worktree;   /* the first of these names is "worktrees" */
+	bool refs;       /* one of these names is a directory of refs */
 };
 void protected_begin(struct protected_walk *walk, const char *home, struct str path);
 bool protected_next(struct protected_walk *walk, struct protected_match *out);
 
 struct rule_names;
-/* Whether the first n names of a rule end, literally, in a protected name; how many they are. */
+/*
+ * If the first n names of a rule end, literally, in a protected name, returns how many names the
+ * protected name has, else 0.
+ */
 size_t protected_in_rule(const struct rule_names *rule, size_t n);

@@ -7,7 +7,10 @@
 #include "core/text.h"
 #include "policy/policy.h"
 
-/* Intersections of rules with many "**" have many parts; the others are left out. */
+/*
+ * An intersection of rules with many "**" has many parts.  After so many steps, further parts are
+ * left out.
+ */
 #define INTERSECT_STEPS 2000
 
 static const char glob_bytes[] = "*?[{\\";
@@ -27,7 +30,7 @@ bool rule_is_literal(struct str name)
 
 /* ------------------------------------------------------------------ reading */
 
-/* The variable a rule begins with, as a part of text; empty: there is none. */
+/* Returns the variable that a rule begins with, as a part of text, or an empty text. */
 static struct str root_of(struct str text)
 {
 	static const struct str roots[] = { STR("~"), STR("$WORKSPACE") };
@@ -55,7 +58,10 @@ static const char *root_fault(struct str text)
 	return "is not absolute, and does not begin with '~/' or '$WORKSPACE/'";
 }
 
-/* The length of the group that begins at text with '[' or '{'; 0: it is not closed. */
+/*
+ * Returns the length of the group that text begins with, from '[' or '{' on, or 0 if it is not
+ * closed.
+ */
 static size_t group_length(struct str text)
 {
 	bool class = text.ptr[0] == '[';
@@ -78,7 +84,7 @@ static size_t group_length(struct str text)
 	return 0;
 }
 
-/* Why a '/' in the text does not end a name, or NULL. */
+/* Returns why a '/' in the text would not end a name, or NULL if all do. */
 static const char *slash_fault(struct str text)
 {
 	for (size_t i = 0; i < text.len; i++) {
@@ -104,7 +110,7 @@ static const char *name_fault(struct str name)
 	return NULL;
 }
 
-/* Leave out a last "**": a rule covers what is below it anyway. */
+/* Drop "**" at the end: a rule covers everything below it anyway. */
 static void drop_deep_end(struct buf *text)
 {
 	while (text->len >= 3 && !memcmp(text->data + text->len - 3, "/**", 3))
@@ -215,13 +221,13 @@ void rule_split(const char *rule, struct rule_names *out)
 	}
 }
 
-/* Whether a name of a rule matches that of a path. */
+/* Whether a name of a rule matches a name of a path. */
 static bool fits_path(struct str name, struct str of_path)
 {
 	return text_glob(name, of_path);
 }
 
-/* Whether a name of a rule matches all that the name of another rule does. */
+/* Whether a name of a rule certainly matches everything that the name of another rule matches. */
 static bool fits_rule(struct str name, struct str other)
 {
 	if (str_eq(name, other))
@@ -232,8 +238,9 @@ static bool fits_rule(struct str name, struct str other)
 }
 
 /*
- * Whether n names match the first names of text, or all of them if whole is true.  When a name does
- * not fit, only the last "**" takes one name more: what an earlier one would take is no better.
+ * Whether n names of a rule match the first names of text or, if whole is set, all its names.  If a
+ * name does not fit, only the last "**" is tried with one more name: it would not help to let an
+ * earlier one take more.
  */
 static bool match(const struct str *names, size_t n, struct str text, bool whole,
 	bool (*fits)(struct str name, struct str other))
@@ -269,7 +276,7 @@ bool rule_covers(const char *rule, struct str path)
 	return !names.root.len && match(names.list, names.n, path, false, fits_path);
 }
 
-/* Whether the names that end before at are those of tail. */
+/* Whether the names before index at end with those of tail. */
 static bool ends_in(const struct rule_names *names, size_t at, struct str tail)
 {
 	struct str name;
@@ -343,7 +350,7 @@ bool rule_overlaps(const char *rule, const char *other)
 	return true;
 }
 
-/* An intersection in the making. */
+/* The state while an intersection is made. */
 struct meeting {
 	struct rule_names a, b;
 	struct buf text;
@@ -375,7 +382,10 @@ static void end_meeting(struct meeting *meeting, const struct rule_names *rest, 
 		meeting->steps = 0;
 }
 
-/* What both names match, as far as it is one of them; empty otherwise. */
+/*
+ * Returns the one of two names that matches only what both match, or an empty text if neither
+ * does.
+ */
 static struct str meet_names(struct str a, struct str b)
 {
 	if (fits_rule(b, a))
@@ -385,7 +395,7 @@ static struct str meet_names(struct str a, struct str b)
 
 static void meet(struct meeting *meeting, size_t i, size_t j);
 
-/* Go on behind i and j after one name more. */
+/* Add a name, and go on at the indexes i and j. */
 static void meet_behind(struct meeting *meeting, struct str name, size_t i, size_t j)
 {
 	size_t len = meeting->text.len;

@@ -22,14 +22,17 @@ static void say(struct lists_builder *out, const char *fmt, ...)
 	lists_add(out, arena_str(out->arena, (struct str){ text.data, text.len }).ptr);
 }
 
-/* "a, b and c" */
+/* Append the text number i of n, for a list "a, b and c". */
 static void add_listed(struct buf *out, const char *text, size_t i, size_t n)
 {
 	buf_adds(out, !i ? "" : i + 1 < n ? ", " : " and ");
 	text_quote(out, str_of(text));
 }
 
-/* One sentence about all rules of a list: front, the rules, and back.  Nothing for no rule. */
+/*
+ * Add one sentence about all rules of a list: front, the rules, and back.  Does nothing if the list
+ * is empty.
+ */
 static void say_list(struct lists_builder *out, const char *front, const struct policy_list *list,
 	const char *back)
 {
@@ -84,7 +87,10 @@ static bool is_protected(const struct policy *policy, const struct protected_nam
 	return !(name->by_git_config && policy->fs.allow_git_config);
 }
 
-/* The names of the table from *name on that have its class and place, in one sentence. */
+/*
+ * Add one sentence about the names from *name on that have the same class and place, and advance
+ * *name past these.
+ */
 static void tell_class(
 	struct lists_builder *out, const struct policy *policy, const struct protected_name **name)
 {

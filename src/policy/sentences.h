@@ -1,6 +1,6 @@
-/* sentences - a policy in plain words. */
+/* sentences - describes a policy in plain words. */
 #pragma once
 #include "policy/policy.h"
 
-/* What the program may do and may not do, one sentence each; the policy is resolved. */
+/* Returns sentences about what the program may do and may not do.  The policy is resolved. */
 struct policy_list sentences_list(const struct policy *policy, struct arena *arena);

@@ -11,7 +11,7 @@
 #include "policy/protected.h"
 #include "policy/rule.h"
 
-#define ADD_HINT_MAX 300 /* of a path or host in a remedy */
+#define ADD_HINT_MAX 300 /* bytes of a path or host in a remedy */
 
 static void allow(struct verdict *out, const char *key, const char *rule)
 {
@@ -37,7 +37,7 @@ static void set_remedy(struct verdict *out, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* The remedy "add 'WHAT' to KEY". */
+/* Set the remedy "add 'WHAT' to KEY". */
 static void propose_adding(struct verdict *out, struct str what, const char *key)
 {
 	set_remedy(out, "add '%.*s' to %s",
@@ -77,7 +77,10 @@ static void propose_path(struct verdict *out, struct str path, const char *key)
 
 /* ---------------------------------------------------------- protected names */
 
-/* Whether a name is on the way to the workspace, and path in it: that name stands for nothing. */
+/*
+ * Whether path lies in the workspace, and part is a directory on the way to the workspace.  Such a
+ * name does not count as protected.
+ */
 static bool leads_to_workspace(const struct policy *policy, struct str path, struct str part)
 {
 	const char *workspace = policy->place.workspace;
@@ -137,7 +140,10 @@ static bool judge_protected(const struct policy *policy, struct str path, struct
 
 /* -------------------------------------------------------------------- paths */
 
-/* True: path is denied for reading, and out says so; or a hole allows it, which out says, too. */
+/*
+ * Judge a path by fs.deny_read and its exceptions.  Returns true if one of these decides, and sets
+ * out then.
+ */
 static bool judge_mask(const struct policy *policy, struct str path, struct verdict *out)
 {
 	const char *hole = lists_covering(&policy->fs.allow_read_within_deny, path);
@@ -298,7 +304,7 @@ static const char *find_domain(const struct policy *policy, const struct policy_
 	return NULL;
 }
 
-/* Where the mode alone decides: true. */
+/* Judge by net.mode.  Returns true if it alone decides, and sets out then. */
 static bool judge_mode(const struct policy *policy, struct verdict *out)
 {
 	if (policy->net.mode == POLICY_NET_HOST) {
@@ -399,7 +405,10 @@ void verdict_name(const struct policy *policy, struct str name, struct verdict *
 
 	struct verdict with_port;
 
-	/* No rule has port 0, so this is the explanation for a name that no rule allows. */
+	/*
+	 * No rule has port 0, so this sets out to a denial, which explains a name that no rule
+	 * allows.
+	 */
 	verdict_host(policy, name, 0, out);
 	for (size_t i = 0; i < n && !out->allowed; i++) {
 		verdict_host(policy, name, ports[i], &with_port);

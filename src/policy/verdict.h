@@ -1,15 +1,16 @@
 /*
- * verdict - what a policy says about one path, host or program, by which rule, and what would
+ * verdict - what a policy says about one path, host or program, which rule decides, and what would
  * change the answer.
  *
- * The kernel decides while a program runs.  A verdict explains that decision afterwards, to people
- * and in the list of denials; for hosts the proxy acts on it.  The policy is resolved.
+ * For files, the kernel decides while a program runs.  A verdict explains that decision afterwards,
+ * to people and in the list of denials.  For hosts, the proxy acts on the verdict.  The policy is
+ * resolved.
  *
  * For reading, the first of these that covers a path counts: fs.allow_read_within_deny,
  * fs.deny_read, fs.allow_read and fs.allow_write.  For writing: the protected names, then
  * fs.deny_write_within_allow, fs.deny_read (unless fs.allow_read_within_deny lifts it), and
- * fs.allow_write.  For executing, the file must be readable; then exec.deny, and exec.allow unless
- * that is empty.  What no rule covers is denied.
+ * fs.allow_write.  For executing, the file must be readable; then exec.deny counts, and exec.allow
+ * unless that is empty.  A path that no rule covers is denied.
  */
 #pragma once
 #include "policy/policy.h"
@@ -31,38 +32,42 @@ void verdict_path(const struct policy *policy, enum verdict_access access, struc
 
 /*
  * host is a name or an address as text (domains_read_host).  Names are compared without regard to
- * case and to a dot at the end.  Text that is neither, such as a name with NUL, CR or LF, or an
+ * case and to a dot at the end.  Any other text, such as a name with NUL, CR or LF, or an IPv4
  * address that is not in dotted decimal, is never allowed, except with net.mode "host".
  *
- * A rule of net.denied_domains wins; without a port it denies all.  A rule of net.allowed_domains
- * without a port allows 80 and 443, one with ":*" all ports of verdict_ports.  "localhost" stands
- * for loopback addresses, too.
+ * A rule of net.denied_domains wins; without a port it denies all ports.  A rule of
+ * net.allowed_domains without a port allows 80 and 443, and a rule with ":*" allows all ports of
+ * verdict_ports.  "localhost" stands for loopback addresses, too.
  */
 void verdict_host(const struct policy *policy, struct str host, uint16_t port, struct verdict *out);
 
 struct sockaddr;
 /*
- * Whether a connection for an allowed name may go to this address, to which the name resolved.
- * Loopback, link-local, private, metadata and other addresses that are not public need a rule of
- * their own: the address, or "localhost" for loopback.
+ * Whether a connection for an allowed name may go to this address, which the name resolves to.  An
+ * address that is not public, such as a loopback, link-local, private or metadata address, needs a
+ * rule of its own: the address, or "localhost" for loopback.
  */
 void verdict_address(const struct policy *policy, const struct sockaddr *address, uint16_t port,
 	struct verdict *out);
 
-/* Whether a name, of any port, is allowed: for answers to DNS queries. */
+/* Whether a name is allowed with any port.  That decides the answers to DNS queries. */
 void verdict_name(const struct policy *policy, struct str name, struct verdict *out);
 
 /*
- * The ports that rules of net.allowed_domains name, sorted; 80 and 443 for a rule without one, or
- * with ":*".  Returns how many there are, of which at most max are written.
+ * List the ports that rules of net.allowed_domains name, sorted.  A rule without a port, or with
+ * ":*", stands for 80 and 443.  Returns how many there are; at most max are written.
  */
 size_t verdict_ports(const struct policy *policy, uint16_t *ports, size_t max);
-/* Whether a rule of net.allowed_domains with this port (domains_rule.port) allows a port. */
+/*
+ * Whether a rule of net.allowed_domains with rule_port (port of struct domains_rule) allows a
+ * port.
+ */
 bool verdict_has_port(const struct policy *policy, int rule_port, uint16_t port);
 
 /*
- * Whether this path may not be written since it is, or lies below, a protected name
- * (policy/protected.h) that no rule of fs.allow_write names.  Names of the workspace itself do not
- * count.  Returns the class of the name ("git hooks") or NULL.
+ * Find the protection that forbids to write a path: the path is, or lies below, a protected name
+ * (policy/protected.h) that no rule of fs.allow_write names.  For paths in the workspace, names in
+ * the workspace's own path do not count.  Returns the class of the name ("git hooks"), or NULL if
+ * there is none.
  */
 const char *verdict_protected(const struct policy *policy, struct str path);
