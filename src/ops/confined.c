@@ -14,12 +14,15 @@
 #include "ops/wardens.h"
 #include "sandbox/message.h"
 
-#define SUMMARY_MS 1000 /* for the warden to handle what has happened */
+#define SUMMARY_MS 1000 /* time for the warden to handle what has happened */
 #define TEXT_MAX ((size_t)4 << 20)
 
 /* ------------------------------------------------------------------- reading */
 
-/* A number names a descriptor of this process, anything else a file. */
+/*
+ * Open the place for denials.  A number is a descriptor of this process; anything else is the path
+ * of a file.
+ */
 static int open_denials(const char *where, struct err *err)
 {
 	int number = param_text_descriptor(where);
@@ -71,7 +74,10 @@ int confined_ready(struct exec_place *place, struct arena *arena, struct err *er
 	return 0;
 }
 
-/* A command may ask for less than its policy allows. */
+/*
+ * Take away from a policy what the command's other options forbid: they may ask for less than the
+ * policy allows.
+ */
 static void narrow(const struct exec_place *place, struct policy *policy)
 {
 	if (place->net && !strcmp(place->net, "none"))
@@ -108,7 +114,10 @@ int confined_read(const struct exec_place *place, const struct param_texts *comm
 
 /* --------------------------------------------------------------- preparation */
 
-/* The command is tried again after a rollback that came while it was being started. */
+/*
+ * Release what an earlier attempt has prepared.  A command is prepared again if a rollback came
+ * while it was being started.
+ */
 static int start_over(struct confined *confined, struct err *err)
 {
 	const int files[] = { confined->told, confined->orders.report, confined->unenforced };
@@ -133,7 +142,10 @@ static int listen_for_grants(struct confined *confined, struct env *env, struct 
 	return run < 0 ? run : grantsocket_make(run, env->row.name, &confined->grants, err);
 }
 
-/* Without a cgroup the warden looks at the processes from time to time. */
+/*
+ * Make a cgroup for the command's limits, if possible.  Without one, the warden looks at the
+ * processes from time to time.
+ */
 static void make_group(struct confined *confined, const struct sandbox *sandbox)
 {
 	struct resource_limits limits = planning_limits(&confined->policy);
@@ -208,7 +220,7 @@ int confined_restrict(struct confined *confined, struct arena *arena,
 	struct warden_findings *findings = &confined->findings;
 	owned(buf_release) struct buf lacks = BUF_INIT;
 
-	/* The warden has these for itself now. */
+	/* The warden has its own copies of these by now. */
 	close_fd(&confined->joined);
 	close_fd(&confined->grants.fd);
 	if (warden_findings(&confined->orders, arena, findings, err) < 0)
@@ -228,7 +240,7 @@ int confined_restrict(struct confined *confined, struct arena *arena,
 
 /* -------------------------------------------------------------------- ending */
 
-/* Limits that the strata which runs the command enforces itself. */
+/* Limits that the strata which runs the command enforces, not the warden. */
 enum { LIMIT_TIME, LIMIT_OUTPUT, LIMITS };
 
 static bool was_passed(
@@ -282,7 +294,7 @@ void confined_settle(
 			space->warden, &message, sizeof(message), NULL, 0, SUMMARY_MS);
 }
 
-/* The text of a file in memory, in arena. */
+/* Read a file in memory into arena. */
 static struct str read_text(int fd, struct arena *arena)
 {
 	struct statx stx;

@@ -28,7 +28,10 @@ int denied_open(struct env *env, struct err *err)
 	return at_create(env->rootfd, path_of(env, path), O_WRONLY | O_APPEND, 0600, err);
 }
 
-/* A denial names a path, a host with or without a port, or something else by "name". */
+/*
+ * Returns the subject of a denial: its "path", its "name", or its "host" with the "port", if there
+ * is one.
+ */
 static struct str subject_of(const struct jsonread *line, struct arena *arena)
 {
 	struct str subject = { 0 };
@@ -59,7 +62,10 @@ static struct node_denial *find_denial(struct list *list, const struct node_deni
 	return NULL;
 }
 
-/* A later line about the same denial has the larger number of times. */
+/*
+ * Add the denial of a line.  Of several lines about the same denial, the largest "times" counts,
+ * which is that of the last one.
+ */
 static void add_denial(struct list *list, const struct jsonread *line, struct arena *arena)
 {
 	struct node_denial denial = { .subject = subject_of(line, arena), .times = 1 };
@@ -91,7 +97,10 @@ void denied_read(struct str text, struct arena *arena, struct node_denial **out,
 		struct err ignored = { 0 };
 		owned(jsonread_freep) struct jsonread *value = jsonread_new(line, &ignored);
 
-		/* The first line may be the rest of one that was cut off. */
+		/*
+		 * A malformed line is skipped: the first one may be the rest of a line that was cut
+		 * off.
+		 */
 		if (value)
 			add_denial(&list, value, arena);
 		line.len += end != NULL;
@@ -102,7 +111,7 @@ void denied_read(struct str text, struct arena *arena, struct node_denial **out,
 	*n = list.n;
 }
 
-/* Open the file and lock it; -1 when there is no file or the file is empty. */
+/* Open the file of a workspace and lock it.  Returns -1 if there is no file or it is empty. */
 static int open_collected(struct env *env, off_t *size)
 {
 	char path[PATH_SIZE];
@@ -112,7 +121,7 @@ static int open_collected(struct env *env, off_t *size)
 
 	if (fd < 0 || at_fd_stat(fd, &stx) < 0 || !stx.stx_size || flock(fd, LOCK_EX) < 0)
 		return -1;
-	/* The file may have grown while the lock was waited for. */
+	/* The file may have grown while we waited for the lock. */
 	if (at_fd_stat(fd, &stx) < 0)
 		return -1;
 	*size = (off_t)stx.stx_size;

@@ -1,17 +1,20 @@
 /*
- * denied - what policies denied in a workspace since its last node.
+ * denied - collects what policies have denied in a workspace since its last node.
  *
- * ROOT/run/NAME.denials collects the lines of confine/denials.h.  The process that keeps a command
- * under its policy appends, and the next node of the workspace takes them over.
+ * ROOT/run/NAME.denials collects the lines of confine/denials.h.  The wardens of commands append to
+ * it, and the next node of the workspace takes over the denials.
  */
 #pragma once
 #include "ops/env.h"
 
-/* The file to append to.  The writer locks it with flock(2) for each write. */
+/* Open the file to append to.  A writer locks it with flock(2) for each write. */
 int denied_open(struct env *env, struct err *err);
-/* Denials in the text of such a file, each once, in arena; at most NODE_DENIALS_MAX. */
+/*
+ * Read the denials in the text of such a file into arena, each once, and at most
+ * NODE_DENIALS_MAX.
+ */
 void denied_read(struct str text, struct arena *arena, struct node_denial **out, size_t *n);
-/* Move what was collected into node, in arena. */
+/* Move the collected denials into node.  They lie in arena. */
 void denied_take(struct env *env, struct arena *arena, struct node *node);
-/* Forget it: there is no node for it. */
+/* Forget the collected denials, since there is no node for them. */
 void denied_drop(struct env *env);

@@ -1,8 +1,8 @@
 /*
  * grant, revoke - change what commands that run under a policy may do.
  *
- * The wardens of the commands decide (confine/grants.h).  Any process of the user outside can ask
- * them, so no owner is needed.
+ * The wardens of the commands decide (confine/grants.h).  Any process of the same user outside of
+ * the sandbox can ask them, so the workspace needs no owner process.
  */
 #include <fcntl.h>
 
@@ -38,8 +38,8 @@ static const struct param revoke_params[] = {
 struct changing {
 	struct op_context *ctx;
 	struct grant_result *result;
-	int64_t asked;    /* commands */
-	struct err first; /* refusal */
+	int64_t asked;    /* commands that were asked */
+	struct err first; /* the first refusal */
 };
 
 static int take_answer(void *arg, const struct grantwire_answer *answer, struct err *err)
@@ -72,7 +72,7 @@ static int change(struct op_context *ctx, const struct grantwire_request *reques
 	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
 
 	result->request = request;
-	/* A warden answers its own user. */
+	/* A warden answers only processes of its own user. */
 	if (run < 0 || switchuser_to_owner(env->rootfd, env->root, err) < 0 ||
 		grantsocket_ask(
 			run, env->row.name, request, ctx->arena, take_answer, &changing, err) < 0)

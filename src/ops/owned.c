@@ -1,6 +1,6 @@
 /*
- * owned - the operations that only the owner of a workspace does, as far as its clients see them.
- * The functions are in owner/methods.c.
+ * owned - declares the operations that only the owner of a workspace performs, for its clients.
+ * The functions that perform them are in owner/methods.c.
  */
 #include "ops/requests.h"
 #include "ops/table.h"

@@ -13,7 +13,10 @@ void reserve_make(int rootfd)
 	if (at_exists(rootfd, RESERVE_NAME))
 		return;
 	owned_fd int fd = at_create(rootfd, RESERVE_NAME, O_WRONLY, 0600, &ignored);
-	/* A file system that cannot reserve blocks would have to be filled with bytes. */
+	/*
+	 * If the file system cannot reserve blocks, do without a reserve: the file would have to be
+	 * filled with bytes.
+	 */
 	if (fd >= 0 && fallocate(fd, 0, 0, RESERVE_SIZE) < 0)
 		(void)unlinkat(rootfd, RESERVE_NAME, 0);
 }

@@ -1,8 +1,8 @@
 /*
- * reserve - room on the disk for the commands that give room back.
+ * reserve - keeps room on the disk for the commands that free room.
  *
- * On a file system without a free block the database cannot be opened for writing: Btrfs, say,
- * needs new blocks even for what is overwritten.  Then 'gc' and 'checkout --no-safety' remove
+ * On a file system without a free block the database cannot be opened for writing: Btrfs, for
+ * example, needs new blocks even to overwrite data.  Then 'gc' and 'checkout --no-safety' remove
  * ROOT/reserve, a file of RESERVE_SIZE bytes.  They make a new one when they are done.
  */
 #pragma once

@@ -9,7 +9,7 @@
 #define DEFAULT_PATH "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define ROOTS_OWN 4 /* default variables that only root gets */
 
-/* Variables that say how to talk to this terminal. */
+/* Variables that tell programs how to talk to this terminal. */
 static const char *const passed[] = { "TERM", "COLORTERM", "NO_COLOR", "LANG", "LC_ALL", "LC_CTYPE",
 	"LC_MESSAGES", "TZ" };
 
@@ -93,7 +93,10 @@ static void add_passed(const struct policy *policy, struct arena *arena, struct 
 static void add_defaults(
 	const struct exec_place *place, struct arena *arena, struct param_texts *list)
 {
-	/* Only root gets the last ROOTS_OWN.  The sandbox looks up those of another user. */
+	/*
+	 * Only root gets the last ROOTS_OWN of these.  For another user, the sandbox looks them
+	 * up.
+	 */
 	static const char *const defaults[] = { DEFAULT_PATH, "container=strata", "HOME=/root",
 		"USER=root", "LOGNAME=root", "SHELL=/bin/sh" };
 	size_t n = COUNT(defaults) - (place->user ? ROOTS_OWN : 0);

@@ -3,8 +3,8 @@
  *
  * Some variables say where the user is and where programs are found: PATH, HOME, TMPDIR and the
  * like.  Their values are always those of the sandbox.  Other variables are taken from strata's own
- * environment: without a policy, those that say how to talk to this terminal; under a policy, those
- * that it allows.
+ * environment: without a policy, those that tell how to talk to this terminal; under a policy,
+ * those that the policy allows.
  */
 #pragma once
 #include "ops/requests.h"

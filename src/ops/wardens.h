@@ -1,18 +1,18 @@
 /*
- * wardens - whether a command of a workspace still has a warden (confine/warden.h).
+ * wardens - waits until no command of a workspace has a warden any more (confine/warden.h).
  *
  * A warden makes stubs in the live tree and removes them when its command has ended (core/stub.h).
  * It does so through the mounts of the command's sandbox.  So the next sandbox, and a checkout,
- * wait until the wardens of the last one are gone: two overlays must not change one upper
- * directory. Each warden holds a shared lock on ROOT/run/NAME.wardens.
+ * wait until the wardens of the last sandbox are gone: two overlays must not change the same upper
+ * directory.  Each warden holds a shared lock on ROOT/run/NAME.wardens.
  */
 #pragma once
 #include "ops/env.h"
 
-/* Returns the lock of a warden that is about to be made, which inherits it. */
+/* Take the lock for a warden that is about to be made and inherits it.  Returns its descriptor. */
 int wardens_join(struct env *env, struct err *err);
 /*
- * Wait until no warden is left, for a moment.  For a workspace without a sandbox: the wardens of
- * the last one end with it.  Returns whether none is left.
+ * Wait a moment until no warden is left.  Returns whether none is left.  Called for a workspace
+ * without a sandbox: when a sandbox ends, its wardens end, too.
  */
 bool wardens_wait(struct env *env);
