@@ -25,7 +25,7 @@ void changelist_release(struct changelist *list)
 
 /* ------------------------------------------------------------- hashes of files */
 
-/* What the files of one side are like. */
+/* The sizes and fileprints that occur on one side. */
 struct traits {
 	struct keytable sizes, prints;
 };
@@ -56,8 +56,8 @@ static void note_traits(struct traits *traits, const struct renames_list *side)
 }
 
 /*
- * Replace the fileprint of each file by the hash of its content, unless the other side has the same
- * fileprint, too.  A file whose size the other side does not have is not read.
+ * Replace the fileprint of each file by the hash of its content, unless the fileprint also occurs
+ * on the other side.  A file whose size does not occur on the other side is not read.
  */
 static int hash_files(
 	struct view *view, struct renames_list *side, const struct traits *other, struct err *err)
@@ -94,7 +94,7 @@ static bool is_known(const struct renames_item *item)
 		       item->entry.content == ENTRY_EMPTY);
 }
 
-/* Add everything about an entry of a directory but its place. */
+/* Add everything about an entry of a directory to a hash, except where the directory is. */
 static void hash_child(struct hash_stream *stream, const struct renames_item *dir,
 	const struct renames_item *child)
 {
@@ -108,7 +108,10 @@ static void hash_child(struct hash_stream *stream, const struct renames_item *di
 	hash_stream_add(stream, child->path.ptr + dir->path.len, child->path.len - dir->path.len);
 }
 
-/* The entries of a directory come behind it, so those in it have their hashes already. */
+/*
+ * Set the hash of a directory from those of its entries.  Directories are hashed from the last to
+ * the first, and their entries come after them, so the entries have their hashes already.
+ */
 static void hash_dir(struct renames_list *side, size_t at)
 {
 	struct renames_item *dir = &side->list[at];
@@ -252,7 +255,7 @@ int changelist_add_side(struct changelist *list, struct str path, const struct e
 	struct changelist_item *item = hold_change(list, &change);
 	struct renames_list *side = gone ? &list->gone : &list->come;
 	item->side = *self = renames_add(side, entry, item->change.path);
-	/* The target belongs to the hash of the directory that has the link. */
+	/* The target of a symlink counts in the hash of the directory that contains it. */
 	if (entry->type == ENTRY_LINK)
 		hash_of(entry->target.ptr, entry->target.len, &side->list[*self].entry.hash);
 	return list->n < list->hold ? 0 : changelist_finish(list, err);

@@ -1,9 +1,9 @@
 /*
- * changelist - holds the changes that viewdiff finds, until it is known which are renames.
+ * changelist - holds the changes that viewdiff finds, until it is known which of them are renames.
  *
  * Changes are added in path order: a directory that is gone or new, then everything below it, then
- * its end.  After a number of changes the list gives up: the changes held are reported with the
- * renames among them, and all others at once, without renames.
+ * its end.  If there are too many changes, the list gives up: it reports the changes that it holds,
+ * with the renames among them.  After that it reports every change at once, without renames.
  */
 #pragma once
 #include "query/provider.h"
@@ -11,13 +11,13 @@
 
 struct changelist {
 	struct view *a, *b;
-	size_t hold; /* how many changes are held at most; 0: none, they are reported at once */
+	size_t hold; /* how many changes are held at most; 0: all are reported at once */
 	provider_change_visit visit;
 	void *arg;
 	struct arena arena;
 	struct changelist_item {
 		struct treediff_change change;
-		size_t side; /* index in gone or come, if something is gone or new */
+		size_t side; /* index in gone or come, for '-' and '+' */
 	} * list;
 	size_t n, cap;
 	struct renames_list gone, come;
@@ -27,14 +27,17 @@ void changelist_init(struct changelist *list, struct view *a, struct view *b, si
 	provider_change_visit visit, void *arg);
 void changelist_release(struct changelist *list);
 /*
- * Add a change of something that both views have.  All functions below return 1 if visit wanted to
+ * Add a change of a path that both views have.  All functions below return 1 if visit wanted to
  * stop.
  */
 int changelist_add(struct changelist *list, const struct treediff_change *change, struct err *err);
-/* Add something that is gone or new.  *self is set to its index for changelist_end. */
+/* Add an entry that is gone or new.  *self is set to its index, for changelist_end. */
 int changelist_add_side(struct changelist *list, struct str path, const struct entry *entry,
 	bool gone, size_t *self, struct err *err);
-/* Say that everything below an entry has been added.  A directory without it is no rename. */
+/*
+ * Note that everything below an entry has been added.  A directory for which this is not called is
+ * not taken for a rename.
+ */
 void changelist_end(struct changelist *list, size_t self, bool gone);
 /* Report all changes. */
 int changelist_finish(struct changelist *list, struct err *err);

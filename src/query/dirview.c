@@ -36,7 +36,10 @@ static char *copy_path(struct str path)
 	return copy;
 }
 
-/* Whether an error of at_open means that the path cannot exist: it may lead through a symlink. */
+/*
+ * Whether an error of at_open means that there is no such path, or that it leads through a
+ * symlink.
+ */
 static bool is_missing(const struct err *err)
 {
 	if (err->code == ERR_SYSTEM)
@@ -45,8 +48,8 @@ static bool is_missing(const struct err *err)
 }
 
 /*
- * Say by the code of an error of at_open that a file is gone or may not be read.  Any other error
- * is a failure of the provider.
+ * If at_open has failed because a file is gone or may not be read, change the error to ERR_DENIED.
+ * Any other error is a failure of the provider.
  */
 static int refuse(struct err *err)
 {
@@ -90,7 +93,10 @@ static void fill_entry(
 	fileprint_of(stx, !self->options.shared_inodes, &entry->hash);
 }
 
-/* The target of a link that is gone or changed meanwhile is empty. */
+/*
+ * Read the target of a symlink.  Returns an empty text if the symlink has gone or changed
+ * meanwhile.
+ */
 static struct str read_target(int dir, const char *name, struct arena *arena)
 {
 	char target[ENTRY_TARGET_MAX + 1];
@@ -160,7 +166,7 @@ static int view_stat(struct view *view, struct str path, struct arena *arena, st
 /* -------------------------------------------------------------------- listing */
 
 struct names {
-	struct buf text;   /* each name with a NUL behind it */
+	struct buf text;   /* the names, each ended by a NUL */
 	const char **list; /* sorted */
 	size_t n;
 };
@@ -229,8 +235,8 @@ static int visit_batch(const struct batch *batch, view_visit visit, void *arg, s
 }
 
 /*
- * The directory is not open while an entry is visited, since a walk of deep directories would run
- * out of descriptors.  So a large directory is opened again for every batch.
+ * List a directory in batches.  The directory is not open while entries are visited, since a walk
+ * of deep directories would run out of descriptors.  So it is opened again for every batch.
  */
 static int view_list(struct view *view, const struct entry *dir, struct str path, view_visit visit,
 	void *arg, struct err *err)
@@ -275,8 +281,9 @@ static int check_regular(int fd, const char *path, struct err *err)
 }
 
 /*
- * Open a file whose type is known before it is opened.  Without /proc, the type is only checked
- * again afterwards: a FIFO that took the place of the file meanwhile is opened without waiting.
+ * Open a regular file; the type is checked before it is opened.  Without /proc, the path is looked
+ * up again to open it.  If a FIFO has taken the place of the file meanwhile, it is opened, but
+ * without blocking, and the caller checks the type again.
  */
 static int open_regular(struct dirview *self, const char *path, struct err *err)
 {

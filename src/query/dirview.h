@@ -2,8 +2,8 @@
  * dirview - a view of a directory of the file system.
  *
  * Every path is resolved by the kernel beneath the directory, and no component may be a symlink.
- * Only directories and regular files are opened, never a FIFO or a device.  Extended attributes
- * and hard links are not reported.  The view is not identified and has no sums: the hash of a file
+ * Only directories and regular files are opened, never a FIFO or a device.  Extended attributes and
+ * hard links are not reported.  The view is not identified and has no sums, and the hash of a file
  * is its fileprint.
  *
  * An entry whose attributes cannot be read has the type 0 and only a name.
@@ -12,7 +12,10 @@
 #include "query/provider.h"
 
 struct dirview_options {
-	/* Views of the dataset have devices of their own, but share inode numbers (fileprint.h). */
+	/*
+	 * The views of a dataset have different devices, but the same inode numbers for the same
+	 * file (fileprint.h).
+	 */
 	bool shared_inodes;
 };
 

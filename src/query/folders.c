@@ -19,7 +19,7 @@ struct folder {
 
 struct folders {
 	struct family family;
-	struct folder **list; /* a provider has one address as long as it lives */
+	struct folder **list; /* pointers, since a provider must keep its address */
 	size_t n, cap;
 };
 
@@ -226,7 +226,7 @@ struct family *folders_family(struct folders *folders)
 
 /* -------------------------------------------------------------------- adding one */
 
-/* Add a folder under a name, which it takes over with the descriptor. */
+/* Add a folder under a name.  name, path and fd are taken over. */
 static int add_folder(struct folders *folders, char *name, char *path, int fd, struct err *err)
 {
 	struct folder *known = find_folder(folders, name);

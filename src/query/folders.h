@@ -3,17 +3,17 @@
  *
  * Examples are the folders of rsnapshot (hourly.0), of rsync scripts and of Time Machine
  * (2024-01-31-093000).  A snapshot's time is the one in its name (snapname_time), else the mtime of
- * its directory.  A symlink is not a snapshot.  A subdirectory whose name cannot be asked for is
- * left out and counted.
+ * its directory.  A symlink is not a snapshot.  A subdirectory whose name does not have the form of
+ * a snapshot's name is left out and counted.
  */
 #pragma once
 #include "query/family.h"
 
 struct folders;
 
-struct folders *folders_new(void); /* an empty family, to be closed as a family */
+struct folders *folders_new(void); /* makes an empty family, to be closed as a family */
 /*
- * Add a folder that a person named: a path, or NAME=PATH.  Without a name, the name of the dataset
+ * Add a folder as a person gives it: PATH, or NAME=PATH.  Without a name, the name of the dataset
  * is the absolute path without its first slash.  A folder that was added before is ignored.
  */
 int folders_add(struct folders *folders, const char *given, struct err *err);

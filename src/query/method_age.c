@@ -17,16 +17,16 @@ static const struct param snapshot_cadence_params[] = {
 	{ 0 },
 };
 
-/* Some snapshots, added up. */
+/* Totals of some snapshots. */
 struct sum {
 	uint64_t count;
 	int64_t earliest, latest; /* ns */
-	int64_t used;             /* -1: not known for all of them */
+	int64_t used;             /* -1: not known for some of them */
 };
 
 struct cadence {
 	struct sum all, classes[SNAPNAME_CLASSES];
-	char *previous; /* name of the snapshot before */
+	char *previous; /* name of the previous snapshot */
 	int64_t previous_creation;
 	/* The longest time between two snapshots in a row; gap_from NULL: there are no two. */
 	int64_t gap;
@@ -50,7 +50,10 @@ static void add_to_sum(struct sum *sum, const struct provider_snapshot *snapshot
 	sum->used = snapshot->used < 0 || sum->used < 0 ? -1 : sum->used + snapshot->used;
 }
 
-/* Snapshots come oldest first, so the snapshot before is that of the call before. */
+/*
+ * Note the time between a snapshot and the one before it.  Snapshots come oldest first, so that is
+ * the one of the previous call.
+ */
 static void note_gap(struct cadence *cadence, const struct provider_snapshot *snapshot)
 {
 	int64_t gap = when_seconds(snapshot->creation) - when_seconds(cadence->previous_creation);
@@ -168,7 +171,7 @@ static const struct param stale_snapshots_params[] = {
 struct stale {
 	struct method_context *ctx;
 	int64_t older_than;
-	struct provider *provider; /* of the current dataset */
+	struct provider *provider; /* that of the current dataset */
 	struct stale_row {
 		struct provider *provider;
 		struct provider_snapshot snapshot; /* its name is in the arena of the call */
@@ -192,7 +195,7 @@ static int note_stale(void *arg, const struct provider_snapshot *snapshot, struc
 	struct stale_row *row = &stale->rows[stale->n];
 	*row = (struct stale_row){ stale->provider, *snapshot, stale->n };
 	row->snapshot.name = arena_strdup(stale->ctx->arena, snapshot->name);
-	row->snapshot.node = NULL; /* is valid only during this call */
+	row->snapshot.node = NULL; /* it is valid only during this call */
 	stale->n++;
 	return 0;
 }
@@ -205,7 +208,7 @@ static int note_dataset(void *arg, struct provider *provider, struct err *err)
 	return provider->ops->snapshots(provider, note_stale, stale, err);
 }
 
-/* The most used come first.  Those of which it is not known come last. */
+/* Sort the snapshots that use most bytes first, and those of which that is not known (-1) last. */
 static int compare_used(const void *a, const void *b)
 {
 	const struct stale_row *x = a, *y = b;

@@ -1,5 +1,4 @@
-/* method_change - methods that find when something changed: a path, a condition, what was deleted.
- */
+/* method_change - methods that find when a path or a condition changed, and what was deleted. */
 #include <stdlib.h>
 
 #include "core/mem.h"
@@ -39,7 +38,7 @@ static const struct param blame_path_params[] = {
 struct blaming {
 	struct method_context *ctx;
 	struct provider *provider;
-	struct provider_snapshot last; /* last change; name NULL: the path was never there */
+	struct provider_snapshot last; /* the last change; name NULL: the path never existed */
 	bool present;
 	char op;
 };
@@ -294,8 +293,8 @@ static void transition_json(
 }
 
 /*
- * Find a snapshot whose value differs from that of the snapshot before.  There is one, since the
- * value of the first snapshot, earliest, is not that of the last one.
+ * Find a snapshot whose value differs from that of the snapshot before it.  There is one, since the
+ * first snapshot has the value earliest, and the last snapshot has the other value.
  */
 static int find_transition(struct bisection *bisection, int earliest, size_t *to, struct err *err)
 {

@@ -6,7 +6,7 @@
 #include "query/method_priv.h"
 #include "query/walk.h"
 
-/* The request of both methods: a directory in a snapshot, and how much to look at. */
+/* The request of both methods: a directory in a snapshot, and how many entries to look at. */
 struct sized {
 	struct method_snapshot snapshot;
 	struct param_path path;
@@ -27,7 +27,7 @@ static void echo_sized(const struct sized *req, struct json *out)
 /*
  * Returns the bytes that an entry adds to a sum.  All sizes are apparent sizes: the bytes of a
  * regular file, and for a directory the bytes of all regular files below it.  If the view has such
- * sums, directories need not be walked.  Else a directory itself adds nothing, since the files
+ * sums, directories need not be walked.  Otherwise a directory itself adds nothing, since the files
  * below it are counted.
  */
 static uint64_t bytes_of(const struct view *view, const struct entry *entry)
@@ -53,7 +53,7 @@ struct breakdown {
 	bool cut;
 	/* The current child; its row is written when the next one comes. */
 	struct buf name;
-	enum entry_type type; /* 0: there was no child yet */
+	enum entry_type type; /* 0: no child came yet */
 	uint64_t bytes;
 };
 
@@ -118,7 +118,7 @@ static int run_size_breakdown(
 	int r = walk_tree(view, req->path.path, add_entry, &down, err);
 	bool truncated = down.list.truncated;
 	if (r >= 0) {
-		down.list.truncated = false; /* the child counted last still gets its row */
+		down.list.truncated = false; /* the last child counted still gets its row */
 		(void)child_row(&down);
 	}
 	buf_release(&down.name);
@@ -168,7 +168,7 @@ struct top {
 	size_t n_open, cap_open;
 };
 
-/* Keep the consumer if it is among the largest; takes over its path. */
+/* Keep the consumer if it is among the largest.  Its path is taken over. */
 static void keep_if_large(struct top *top, struct consumer *consumer)
 {
 	size_t at = top->n;

@@ -8,7 +8,7 @@
 #include "query/keytable.h"
 #include "query/snapname.h"
 
-#define SHOWN 80 /* bytes of a name that a message repeats */
+#define SHOWN 80 /* bytes of a name that a message shows */
 
 void registry_add(struct registry *registry, struct family *family)
 {

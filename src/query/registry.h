@@ -1,8 +1,8 @@
 /*
  * registry - all families of snapshots of one process, and the datasets that are open.
  *
- * A dataset that was asked about once stays open until the registry is released.  If two families
- * have a dataset of the same name, only that of the family added first can be asked about.
+ * A dataset that was found once stays open until the registry is released.  If two families have a
+ * dataset of the same name, only that of the family added first can be found.
  *
  * A registry is used by one thread at a time.  A struct of zeros is an empty registry.
  */
@@ -19,7 +19,7 @@ struct registry {
 	size_t n_families, cap_families;
 	struct provider **open;
 	size_t n_open, cap_open;
-	const char *main; /* the dataset of a snapshot named without one; NULL: the only one */
+	const char *main; /* dataset of snapshots named without one; NULL: the only one */
 };
 
 /* Add a family, which is closed with the registry. */
@@ -27,17 +27,18 @@ void registry_add(struct registry *registry, struct family *family);
 void registry_release(struct registry *registry);
 
 /*
- * Returns the provider of a dataset, which the registry owns, or NULL on error: ERR_INVALID if the
- * name is none, ERR_NOT_FOUND if there is no such dataset.
+ * Returns the provider of a dataset, which the registry owns, or NULL on error: ERR_INVALID if this
+ * cannot be the name of a dataset, ERR_NOT_FOUND if there is no such dataset.
  */
 struct provider *registry_find(struct registry *registry, struct str dataset, struct err *err);
 /* Returns the provider for a snapshot that is named without its dataset, or NULL on error. */
 struct provider *registry_default(struct registry *registry, struct err *err);
 /*
- * Visit all datasets that can be asked about.  visit may return 1 to stop without an error.
- * *left_out is set to how many were skipped, since their name cannot be asked for or is taken.
+ * Visit all datasets that registry_find can find.  visit may return 1 to stop without an error.
+ * *left_out is set to how many were skipped, because their name has another form or belongs to an
+ * earlier dataset.
  */
 int registry_datasets(struct registry *registry, provider_dataset_visit visit, void *arg,
 	uint64_t *left_out, struct err *err);
-/* Returns the family with this index, probed, or NULL behind the last one. */
+/* Returns the family with this index, probed, or NULL if there are not so many. */
 const struct registry_family *registry_family_at(struct registry *registry, size_t index);

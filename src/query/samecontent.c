@@ -2,7 +2,7 @@
 
 #include "core/own.h"
 
-/* The first blocks are small, since files that differ mostly do so at the beginning. */
+/* The first blocks are small, since most files that differ do so near the beginning. */
 #define FIRST_BLOCK ((uint64_t)64 << 10)
 #define BLOCK_MAX ((uint64_t)1 << 20)
 

@@ -1,4 +1,6 @@
-/* samecontent - compares files of views that do not know the hashes of contents, by reading them.
+/*
+ * samecontent - compares files by reading them, for views that do not know the hashes of
+ * contents.
  */
 #pragma once
 #include "query/provider.h"
@@ -6,10 +8,10 @@
 /*
  * Whether the file at path has the same content in both views.  The files are read only if their
  * sizes are the same and their hashes are not.  Returns 1, 0 or a negative error.  If a file cannot
- * be read, the contents count as the same if their mtime is, and the file is counted in a->unread.
+ * be read, the contents count as the same if the mtimes are the same, and a->unread is increased.
  */
 int samecontent_check(struct view *a, const struct entry *entry_a, struct view *b,
 	const struct entry *entry_b, struct str path, struct err *err);
-/* Read the first max bytes of a file, and get their SHA-256. */
+/* Read the first max bytes of a file, and set *hash to their SHA-256. */
 int samecontent_hash(struct view *view, const struct entry *file, struct str path, uint64_t max,
 	struct hash *hash, struct err *err);

@@ -84,7 +84,7 @@ static bool take_date(struct str *text, struct parts *parts)
 	return take_number(text, 2, &parts->day) && parts->year >= 1970;
 }
 
-/* Take a time behind a date off the text.  Unless there is one, both stay as they are. */
+/* Take a time after a date off the text.  If there is none, neither *text nor *parts changes. */
 static void take_time(struct str *text, struct parts *parts)
 {
 	struct str rest = *text;

@@ -1,4 +1,6 @@
-/* snapname - the forms of the names of datasets and snapshots (docs/QUERY.md), and what they say.
+/*
+ * snapname - the forms of the names of datasets and snapshots (docs/QUERY.md), and times and
+ * classes in names.
  */
 #pragma once
 #include <stdbool.h>
@@ -6,25 +8,28 @@
 
 #include "core/str.h"
 
-/* [A-Za-z0-9_][A-Za-z0-9_.:/ -]* without a space at the end */
+/* Whether a name matches [A-Za-z0-9_][A-Za-z0-9_.:/ -]* and does not end in a space. */
 bool snapname_is_dataset(struct str name);
-/* The same without '/': the part of a snapshot's full name behind the '@'. */
+/*
+ * As snapname_is_dataset, but without '/'.  This is the form of the part of a snapshot's full name
+ * after the '@'.
+ */
 bool snapname_is_snapshot(struct str name);
 
 /*
  * Find the first time in a name: a date such as 2024-01-31, with '-', '_', '.', ':' or nothing
- * between its parts, and behind it perhaps a time such as T09:30:00, with the same choice.  Without
- * a time, it is the beginning of the day.  A time has no zone (UTC) or one as in T09:30:00-0500.
- * Returns false if there is none.
+ * between its parts.  A time such as T09:30:00 may follow, with the same choice of characters.
+ * Without a time, the result is the beginning of the day.  A time has a zone as in T09:30:00-0500,
+ * or none (UTC).  Returns false if there is no date.
  */
 bool snapname_time(struct str name, int64_t *instant);
 /*
- * The order of names whose snapshots have the same time, the older first.  A number behind the last
- * dot counts backwards, as in hourly.0 of rsnapshot, which is newer than hourly.1.
+ * Compare two names whose snapshots have the same time; that of the older one is smaller.  A number
+ * after the last dot counts backwards: hourly.0 of rsnapshot is newer than hourly.1.
  */
 int snapname_compare(struct str a, struct str b);
 
-/* How often snapshots of this kind are made, by a word in the name. */
+/* How often snapshots of this kind are made, according to a word in the name. */
 enum snapname_class {
 	SNAPNAME_FREQUENT,
 	SNAPNAME_HOURLY,

@@ -66,7 +66,10 @@ static int list_dir(struct walk *walk, struct view *view, const struct entry *di
 
 static int walk_one_side(struct walk *walk, const struct entry *entry, bool gone, struct err *err);
 
-/* *whole is set to whether the directory could be read. */
+/*
+ * Walk the entries of a directory that only one side has.  *whole is set to whether the directory
+ * could be read.
+ */
 static int walk_children(
 	struct walk *walk, const struct entry *dir, bool gone, bool *whole, struct err *err)
 {
@@ -142,7 +145,10 @@ static int walk_lists(
 	return r;
 }
 
-/* Whether entries differ, so that the mtime of their directory has changed.  Nothing is read. */
+/*
+ * Whether entries differ in a way that explains a new mtime of their directory.  No file is
+ * read.
+ */
 static bool entries_differ(const struct entry *a, const struct entry *b)
 {
 	unsigned what = treediff_compare(a, b);
