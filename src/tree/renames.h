@@ -1,23 +1,23 @@
 /*
  * renames - pairs files and directories that are gone with new ones of the same content.
  *
- * There is a list of what is gone and one of what is new.  Each has its entries in path order, a
- * directory before everything in it.  Entries without content are never paired.
+ * One list has the entries that are gone, and another one those that are new.  The entries are in
+ * path order, a directory before everything in it.  Entries without content are never paired.
  */
 #pragma once
 #include <stddef.h>
 
 #include "tree/entry.h"
 
-#define RENAMES_MAX 100000 /* entries in each list; treediff and viewdiff stop there */
+#define RENAMES_MAX 100000 /* entries in each list, after which treediff stops adding */
 
 struct renames_item {
-	uint64_t key;       /* from the content hash; 0: never part of a rename */
+	uint64_t key;       /* made from the content hash; 0: never part of a rename */
 	uint32_t end;       /* index after the last entry below it; set by the caller */
 	int32_t match;      /* index of the match in the other list; -1: none */
 	bool below_match;   /* a directory above it was renamed as a whole */
-	struct entry entry; /* without strings */
-	struct str path;    /* what the caller gave */
+	struct entry entry; /* its name and target are empty */
+	struct str path;    /* as the caller gave it */
 };
 
 struct renames_list {
@@ -25,9 +25,12 @@ struct renames_list {
 	size_t n, cap;
 };
 
-/* Add an entry; returns its index.  path is kept as it is and may be empty. */
+/* Add an entry.  Returns its index.  path is not copied, and may be empty. */
 size_t renames_add(struct renames_list *list, const struct entry *entry, struct str path);
-/* Set the content hash of an entry, which decides about its match.  NULL: it has no match. */
+/*
+ * Set the content hash of an entry, by which a match is found.  If hash is NULL, the entry gets no
+ * match.
+ */
 void renames_set_hash(struct renames_item *item, const struct hash *hash);
 /*
  * Pair each new entry with one that is gone and has the same content, in path order.  Directories

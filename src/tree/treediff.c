@@ -104,9 +104,9 @@ static int report_change(struct walk *walk, const struct treediff_change *change
 }
 
 /*
- * Report an addition or deletion.  Candidates were collected in this very order, so the next
- * candidate belongs to this entry.  *inside is set to whether the entries below must be reported,
- * too.
+ * Report an addition, a deletion or a rename.  Candidates were collected in the same order, so the
+ * next candidate belongs to this entry.  *inside is set to whether the entries below must be
+ * reported, too.
  */
 static int report_one_sided(
 	struct walk *walk, const struct entry *entry, bool gone, bool *inside, struct err *err)

@@ -2,13 +2,13 @@
  * treediff - finds the differences between two trees, in time proportional to their number.
  *
  * Changes come in path order.  A new or deleted directory is listed with everything in it.  If only
- * the mtime of a directory changed, and a change among its own entries explains that, the directory
- * is not listed.  A directory that could not be read in one of the trees is listed with changed
- * content, without the entries below it.
+ * the mtime of a directory has changed, and a change among its own entries explains that, the
+ * directory is not listed.  A directory that could be read in only one of the trees is listed with
+ * changed content, without the entries below it.
  *
  * Renames are found by content.  A deleted and an added file with the same content become one 'R'
- * if they are not empty.  So do two directories with the same tree, whose entries are then not
- * listed.
+ * if they are not empty.  The same holds for two directories with the same tree; their entries are
+ * then not listed.
  */
 #pragma once
 #include "store/store.h"
@@ -48,8 +48,8 @@ struct treediff_counts {
 };
 
 /*
- * Call change for each difference between the trees a and b, and count them in counts.  A negative
- * value of change ends the comparison and is returned.  change and counts may be NULL.
+ * Call change for each difference between the trees a and b, and count the differences in counts.
+ * A negative value of change ends the comparison and is returned.  change and counts may be NULL.
  */
 int treediff_run(struct store *store, const struct hash *a, const struct hash *b,
 	const struct treediff_options *options,
