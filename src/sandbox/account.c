@@ -177,7 +177,7 @@ void account_release(struct account *account)
 	*account = (struct account){ 0 };
 }
 
-/* A file that the tree does not have counts as empty. */
+/* Read /etc/passwd or /etc/group.  A file that the tree does not have counts as empty. */
 static int read_table(const char *path, struct buf *out, struct err *err)
 {
 	int r = procfile_read(path, ACCOUNT_FILE_MAX, out, err);

@@ -106,7 +106,7 @@ struct hidden {
 	char *path; /* from the root of its file system; NULL: not found */
 };
 
-/* The part of path after dir, with its slash; NULL: path does not lie in dir. */
+/* Returns the part of path after dir, with its slash, or NULL if path does not lie in dir. */
 static const char *path_below(const char *path, const char *dir)
 {
 	size_t len = strcmp(dir, "/") ? strlen(dir) : 0;

@@ -191,7 +191,10 @@ static bool find_path(
 	if (len && *text == '/') {
 		owned(buf_release) struct buf below = BUF_INIT;
 
-		/* A thread may have called chroot, and cannot leave that directory by "..". */
+		/*
+		 * The thread may have called chroot.  Then ".." does not lead out of its root
+		 * directory.
+		 */
 		add_names(&below, (struct str){ text, (size_t)len });
 		if (!add_link(out, &thread, "root"))
 			return false;

@@ -51,7 +51,7 @@ static int mount_detached(struct err *err)
 	return tree < 0 ? err_errno(err, "mount cgroup2") : tree;
 }
 
-/* The path of this process's cgroup in the hierarchy. */
+/* Find the path of this process's cgroup in the hierarchy. */
 static int own_group(char path[PATH_MAX], struct err *err)
 {
 	owned(buf_release) struct buf groups = BUF_INIT;

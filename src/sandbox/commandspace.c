@@ -29,7 +29,7 @@ struct answer {
 	struct err err;
 };
 
-/* The child's state. */
+/* The state of the child that makes the namespaces. */
 struct building {
 	const struct sandbox *sandbox;
 	const struct commandspace_plan *plan;
@@ -92,7 +92,7 @@ static int join_outer(const struct sandbox *sandbox, struct err *err)
 	return 0;
 }
 
-/* A user namespace in which our root is not root, for masks that nobody serves. */
+/* Open a new user namespace in which our root is not root.  Masks that nobody serves need it. */
 static int open_nobody(int proc)
 {
 	owned(namespaces_release) struct namespaces made = NAMESPACES_INIT;

@@ -66,7 +66,10 @@ struct landlock_rules {
 	unsigned scopes; /* enum landlock_scope */
 };
 
-/* The version of the kernel's interface; 0: the kernel has no Landlock, or it is off. */
+/*
+ * Returns the version of the kernel's interface, or 0 if the kernel has no Landlock or it is
+ * off.
+ */
 int landlock_abi(void);
 
 /* Append a line for each part of rules that this kernel cannot enforce. */

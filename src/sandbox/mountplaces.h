@@ -36,7 +36,7 @@ struct mountplace {
 	int tree;     /* its mount, until it is attached; else -1 */
 };
 
-/* The root, in arena. */
+/* Make a tree of only the root, in arena. */
 struct mountplace *mountplaces_new(struct arena *arena);
 /*
  * Find the place of an absolute path, and add the missing places to the tree.  Names are looked up
@@ -45,7 +45,7 @@ struct mountplace *mountplaces_new(struct arena *arena);
  */
 int mountplaces_add(struct mountplace *root, struct arena *arena, int root_fd, const char *path,
 	unsigned kinds, struct mountplace **out, struct err *err);
-/* The place of a path that is in the tree, or NULL. */
+/* Returns the place of a path, or NULL if it is not in the tree. */
 struct mountplace *mountplaces_find(struct mountplace *root, const char *path);
 
 /*

@@ -409,8 +409,8 @@ void netspace_answer(int fd, const void *bytes, size_t len, const struct netspac
 
 #define LOAD(size, at) BPF_STMT(BPF_LD | (size) | BPF_ABS, (uint32_t)(at))
 /*
- * In these macros, targets of jumps are positions in the filter, and here is the position of the
- * jump.
+ * In these macros, the parameters here, yes and no are positions in the filter: that of the jump,
+ * and those of its targets.
  */
 #define JUMP(how, here, value, yes, no)                                                            \
 	BPF_JUMP(BPF_JMP | (how) | BPF_K, (value), (yes) - (here)-1, (no) - (here)-1)

@@ -47,9 +47,9 @@ int process_keep_only(const int *fds, int n, struct err *err);
 int process_close_others(int *kept, int n, struct err *err);
 
 /*
- * Die when our parent dies, or at once if it is dead already.  parent is a socket that only the
- * parent has the other end of: if it is closed, the parent is dead.  getppid cannot tell: it is 0
- * both for a living parent outside our PID namespace and for a process there that has adopted us.
+ * Die when our parent dies, or at once if it is dead already.  parent is a socket whose other end
+ * the parent holds: if that is closed, the parent is dead.  getppid cannot tell: it is 0 both for a
+ * living parent outside our PID namespace and for a process there that has adopted us.
  */
 void process_die_with(int parent);
 

@@ -23,7 +23,7 @@
 #define FILE_MAX 65536
 #define PREFIX "command-"
 #define KILL_MS 5000
-#define CPU_SPARE_SECS 2   /* that one process may use above the limit of all */
+#define CPU_SPARE_SECS 2   /* seconds that one process may use above the limit of all */
 #define TASKS_SPARE_MIN 16 /* tasks above the limit that fork allows: at least these ... */
 #define TASKS_SPARE_PART 8 /* ... and this part of the limit */
 #define PASSES_MAX 64      /* passes over the list, to find children of children */

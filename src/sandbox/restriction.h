@@ -30,8 +30,8 @@
 
 struct restriction {
 	/*
-	 * With paths only, no descriptors.  The command gets a Landlock domain of its own if these
-	 * rules limit anything.
+	 * Its rules name paths, not descriptors.  The command gets a Landlock domain of its own if
+	 * these rules limit anything.
 	 */
 	struct landlock_rules landlock;
 	bool filtered;

@@ -303,8 +303,9 @@ static bool are_zombies_piling_up(void)
 }
 
 /*
- * A holder that ends before us is our child.  After us it is a child of process 1.  Waiting for a
- * holder takes as long as a command that does nothing, so this waits only where it matters.
+ * A holder that ends before us is our child.  After us it is a child of process 1.  A holder takes
+ * as long to end as a command that does nothing takes to run, so this waits only where zombies
+ * would pile up.
  */
 void sandbox_bury(void)
 {

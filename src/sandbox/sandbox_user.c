@@ -96,8 +96,8 @@ static const struct {
 };
 
 /*
- * A range for each kind.  Only the first range in each table is used: a line that is added to a
- * table later must not change the ids that files already have.
+ * A range of ids for each kind.  Only the first range in each table is used: a line that is added
+ * to a table later must not change the ids that files already have.
  */
 struct subids {
 	char helper[ID_KINDS][64];
