@@ -3,8 +3,8 @@
  *
  * Every denial is one line of JSON, written by one write: "time" and "what"; "path" and "access",
  * or "host" and "port", or the "name" of a call or limit; "rule", "remedy", "pid" if it is known,
- * "times".  In one second, the same denial is written at most once, and at most 200 lines are
- * written.  A line that would have to wait for its reader is lost.  The first DENIALS_KEPT_MAX
+ * "times".  In one second, the same denial is written at most once, and at most 200 lines of
+ * denials.  A line that would have to wait for its reader is lost.  The first DENIALS_KEPT_MAX
  * denials are kept in a list, for the summary at the end and for the node of the command.  Only one
  * process writes denials: the warden.
  *

@@ -40,7 +40,7 @@ bool httphead_next(struct str *headers, struct str *line, struct str *name, stru
 /* Whether two names of headers are the same. */
 bool httphead_is(struct str name, const char *expected);
 
-/* The body of a request as it passes by. */
+/* The state of a request's body while it passes by. */
 struct httphead_body {
 	bool endless; /* it has no end that we can see */
 	bool chunked;

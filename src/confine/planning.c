@@ -407,7 +407,7 @@ static bool read_list(struct str *text, struct arena *arena, struct policy_list 
 {
 	size_t n = 0;
 
-	/* No list has more texts than there are bytes; count first, since an arena cannot grow. */
+	/* Count the texts first, since a list in an arena cannot grow. */
 	for (size_t i = 0; i < text->len && text->ptr[i];
 		i += strnlen(text->ptr + i, text->len - i) + 1)
 		n++;

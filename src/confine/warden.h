@@ -48,7 +48,7 @@ struct warden_findings {
 #define WARDEN_SUMMARY 's'
 /* As WARDEN_END, but the warden first kills all programs of the command. */
 #define WARDEN_KILL 'k'
-/* The warden then ends at once, unless programs of the command are left. */
+/* As WARDEN_SUMMARY, but the warden also ends at once, unless programs of the command are left. */
 #define WARDEN_END 'e'
 
 struct warden;

@@ -12,7 +12,7 @@
 
 /* ----------------------------------------------------------- rules of paths */
 
-/* An intersection of two lists in the making. */
+/* The state while two lists are intersected. */
 struct cut {
 	struct lists_builder found;
 	const char *a, *b; /* the rules whose common paths are sought */
