@@ -40,7 +40,10 @@ static int refuse_running(const char *what, const char *name, struct err *err)
 	return err_hint(err, "end it first, or use --kill");
 }
 
-/* Returns a pidfd of the process that listens on a socket of run, or -1 if there is none. */
+/*
+ * Returns a pidfd of the process that listens on the socket name in the directory run, or -1 if no
+ * process does.
+ */
 static int open_listener(int run, const char *name)
 {
 	owned_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -1,5 +1,5 @@
 /*
- * ids - the ids that the inside of root's sandboxes has.
+ * ids - the user and group ids that the kernel sees for programs in a sandbox of root.
  *
  * Kernel file systems such as sysfs and cgroup obey any process with the id of root of the machine,
  * in any user namespace.  If root inside had that id, it could mount them anew, and would have to

@@ -77,5 +77,5 @@ void mountplaces_decide(struct mountplace *root);
  * before its entries.
  */
 struct mountplace *mountplaces_next(struct mountplace *place, const struct mountplace *within);
-/* Returns the bits that hold for a place now: later, or without any, those of the plan. */
+/* Returns the bits that hold for a place: its member later if that is not 0, else planned. */
 unsigned mountplaces_bits(const struct mountplace *place);

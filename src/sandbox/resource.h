@@ -5,14 +5,15 @@
  * where a cgroup with the controllers can be made: by root in the root cgroup, or by a user to whom
  * cgroups were delegated.  Everywhere else the warden looks at the processes from time to time.
  *
- * Any of these shows that a process belongs to the command.  If it has a cgroup, only that counts:
+ * The warden counts a process as one of the command if any of the following is true.  If the
+ * command has a cgroup, only the first counts:
  *
  *	its cgroup              is that of the command.  It cannot be left
  *	its mount namespace     is that of the command: each command under a policy has one for
  *	                        itself.  Without nested sandboxes, the call filter keeps processes
  *	                        in it
  *	its parent              belongs to the command
- *	it belonged to it       when the warden looked the last time
+ *	its past                the warden counted the process when it looked the last time
  *
  * So without a cgroup, the warden loses sight of a program that makes a mount namespace, and whose
  * parent ends, between two looks.

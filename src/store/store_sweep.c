@@ -513,8 +513,9 @@ static int sweep_locked(struct sweep *sweep, struct store_stats *freed, struct e
 	int r = store_end_pack(store, err);
 
 	/*
-	 * Rows of the table fresh are moved now, since moving all of them in the first slice would
-	 * keep other processes waiting.
+	 * Move the rows of the table "fresh" to the table "object" before the sweep begins, in many
+	 * short transactions.  Otherwise the first slice of the sweep would move all of them at
+	 * once, and keep other processes waiting.
 	 */
 	while (r >= 0 && (r = store_settle_some(store, err)) > 0)
 		;

@@ -27,8 +27,8 @@ void gitignore_init(
 	struct gitignore *ignore, const struct gitignore *above, struct str path, struct str text);
 void gitignore_release(struct gitignore *ignore);
 /*
- * Whether the rules ignore a path, which must be below the directories of all files of rules.
- * ignore may be NULL.
+ * Whether the rules of ignore, or those of the files above it, ignore a path.  The path must be
+ * below the directory of ignore.  ignore may be NULL.
  */
 bool gitignore_has(const struct gitignore *ignore, struct str path, bool is_dir);
 

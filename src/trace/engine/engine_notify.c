@@ -1,15 +1,15 @@
 /*
- * The engine notify: seccomp user notification.  A call of the table stops its thread until strata
- * answers "go on".  The kernel wakes strata on the processor that made the call, and then the
- * calling thread on the same processor, so this takes a fraction of the time of ptrace.  That works
- * only while a thread is waiting in the kernel for the next call, so one thread, the server, does
- * nothing but take calls, show them to the observer and answer them.  (One server for each
- * processor was no faster, since the servers take turns, and the data is in another processor's
- * cache.)
+ * The engine notify: seccomp user notification.  A system call that the table of syscalls.c lists
+ * stops its thread until strata answers "go on".  The kernel wakes strata on the processor that
+ * made the call, and then the calling thread on the same processor, so this takes a fraction of the
+ * time of ptrace.  That works only while a thread is waiting in the kernel for the next call, so
+ * one thread, the server, does nothing but take calls, show them to the observer and answer them.
+ * (One server for each processor was no faster, since the servers take turns, and the data is in
+ * another processor's cache.)
  *
- * The engine bpf uses this code too (run->passing).  Then calls that change nothing do not stop,
- * and are read from a ring.  The ring is read before a call that has stopped is looked at, and
- * before a call goes on.
+ * The engine bpf uses this code too (run->passing is set).  With that engine, a call that changes
+ * nothing does not stop its thread.  eBPF programs put the call into a ring.  Strata reads the ring
+ * before it looks at a call that has stopped, and again before it lets that call go on.
  *
  * The first thread does everything else.  It handles processes that have ended, calls that wait for
  * the saver, and the end of the trace, when no process with the filter is left.

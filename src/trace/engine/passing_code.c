@@ -1,10 +1,12 @@
 /*
- * The programs keep the context of their tracepoint in R6, and the address of the thread's struct
- * passing_task in R7.
+ * passing_code - the eBPF programs of passing.h.
+ *
+ * Each eBPF program keeps the context of its tracepoint in R6, and the address of the thread's
+ * struct passing_task in R7.
  *
  * A thread is identified by the address of its task in the kernel.  The address stays the same from
- * fork to exit, whereas a thread that executes a program may get another number.  Besides, programs
- * get the address without knowing the members of a kernel struct.
+ * fork to exit, whereas execve(2) may change the number of a thread.  Besides, an eBPF program gets
+ * the address without knowing the members of a kernel struct.
  *
  * A path is read when its call begins, since the call may overwrite it (readlink(2)).  If a page of
  * the path is not in memory, it cannot be read at that time.  The call itself brings the page in,

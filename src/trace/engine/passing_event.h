@@ -60,8 +60,9 @@ struct passing_task {
 	uint64_t parent, closes, nr, path;
 	uint64_t args[8];
 	/*
-	 * The value of closes when a descriptor may last have been closed: in closed, one whose
-	 * number modulo PASSING_CLOSED is the index; in closed_any, any descriptor.
+	 * When descriptors may last have been closed, as the value that the member closes had then.
+	 * closed[i] is for the descriptors whose number modulo PASSING_CLOSED is i, closed_any for
+	 * calls that may have closed any descriptor.
 	 */
 	uint64_t closed[PASSING_CLOSED], closed_any;
 };
