@@ -91,7 +91,7 @@ static void finds_what_is_missing(void **state)
 	char why[SANDBOX_USER_WHY_MAX];
 
 	if (!is_userns_possible(why)) {
-		printf("# skip: no user namespaces: %s\n", why);
+		printf("# skip: %s\n", why);
 		skip();
 	}
 	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++) {
