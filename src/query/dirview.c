@@ -9,7 +9,6 @@
 #include "core/resolve.h"
 #include "query/fileprint.h"
 
-#define BLOCK_SIZE ((size_t)128 << 10)
 #define BATCH_MAX 256 /* entries whose attributes are read before they are visited */
 
 struct dirview {
@@ -305,27 +304,6 @@ static int open_regular(struct dirview *self, const char *path, struct err *err)
 	return take_fd(&fd);
 }
 
-static int read_blocks(int fd, const char *path, uint64_t offset, uint64_t length,
-	content_sink sink, void *arg, struct err *err)
-{
-	owned_mem char *block = mem_alloc(length < BLOCK_SIZE ? (size_t)length + 1 : BLOCK_SIZE);
-	int r = 0;
-
-	while (length && r >= 0) {
-		size_t want = length < BLOCK_SIZE ? (size_t)length : BLOCK_SIZE;
-		ssize_t n = at_pread_full(fd, block, want, offset);
-
-		if (n < 0)
-			return err_number(err, (int)-n, "read '%.200s'", path);
-		if (n == 0)
-			break;
-		r = sink(arg, block, (uint64_t)n, err);
-		offset += (uint64_t)n;
-		length -= (uint64_t)n;
-	}
-	return r;
-}
-
 static int view_read(struct view *view, const struct entry *file, struct str path, uint64_t offset,
 	uint64_t length, content_sink sink, void *arg, struct err *err)
 {
@@ -339,7 +317,7 @@ static int view_read(struct view *view, const struct entry *file, struct str pat
 	if (fd < 0)
 		return fd;
 	int r = check_regular(fd, name, err);
-	return r < 0 ? r : read_blocks(fd, name, offset, length, sink, arg, err);
+	return r < 0 ? r : content_read_fd(fd, name, offset, length, sink, arg, err);
 }
 
 static void view_close(struct view *view)

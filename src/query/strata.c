@@ -54,29 +54,6 @@ static int view_list(struct view *view, const struct entry *dir, struct str path
 	return r < 0 ? r : 0;
 }
 
-#define LIVE_BLOCK ((size_t)128 << 10)
-
-static int read_live(int fd, const char *name, uint64_t offset, uint64_t length, content_sink sink,
-	void *arg, struct err *err)
-{
-	owned_mem char *block = mem_alloc(LIVE_BLOCK);
-	int r = 0;
-
-	while (length && r >= 0) {
-		size_t want = length < LIVE_BLOCK ? (size_t)length : LIVE_BLOCK;
-		ssize_t n = at_pread_full(fd, block, want, offset);
-
-		if (n < 0)
-			return err_number(err, (int)-n, "read '%s'", name);
-		if (n == 0)
-			break;
-		r = sink(arg, block, (uint64_t)n, err);
-		offset += (uint64_t)n;
-		length -= (uint64_t)n;
-	}
-	return r;
-}
-
 static bool is_stored(struct tree_view *self, const struct entry *file)
 {
 	enum object_type type = file->content == ENTRY_CHUNKS ? OBJECT_CHUNKS : OBJECT_BLOB;
@@ -104,7 +81,7 @@ static int view_read(struct view *view, const struct entry *file, struct str pat
 			at_open(self->live, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, &gone);
 
 		if (fd >= 0)
-			return read_live(fd, name, offset, length, sink, arg, err);
+			return content_read_fd(fd, name, offset, length, sink, arg, err);
 		/*
 		 * A file of a lower layer is in the store, and so is a file that a checkout has
 		 * removed.

@@ -242,3 +242,26 @@ int content_write(struct store *store, const struct entry *file, int fd, struct 
 		return err_errno(err, "set size");
 	return r;
 }
+
+#define FD_BLOCK ((size_t)128 << 10)
+
+int content_read_fd(int fd, const char *name, uint64_t offset, uint64_t length, content_sink sink,
+	void *arg, struct err *err)
+{
+	owned_mem char *block = mem_alloc(length < FD_BLOCK ? (size_t)length + 1 : FD_BLOCK);
+	int r = 0;
+
+	while (length && r >= 0) {
+		size_t want = length < FD_BLOCK ? (size_t)length : FD_BLOCK;
+		ssize_t n = at_pread_full(fd, block, want, offset);
+
+		if (n < 0)
+			return err_number(err, (int)-n, "read '%.200s'", name);
+		if (n == 0)
+			break;
+		r = sink(arg, block, (uint64_t)n, err);
+		offset += (uint64_t)n;
+		length -= (uint64_t)n;
+	}
+	return r;
+}

@@ -56,6 +56,13 @@ typedef int (*content_sink)(void *arg, const void *bytes, uint64_t len, struct e
 int content_read(struct store *store, const struct entry *file, uint64_t offset, uint64_t length,
 	content_sink sink, void *arg, struct err *err);
 
+/*
+ * Pass length bytes of an open file from offset on, or what there is, to sink.  name is for the
+ * error.
+ */
+int content_read_fd(int fd, const char *name, uint64_t offset, uint64_t length, content_sink sink,
+	void *arg, struct err *err);
+
 /* A content_sink that appends to arg, a struct buf.  A hole becomes zeros. */
 int content_append(void *arg, const void *bytes, uint64_t len, struct err *err);
 
