@@ -25,7 +25,7 @@ void changelist_release(struct changelist *list)
 
 /* ------------------------------------------------------------- hashes of files */
 
-/* The sizes and fileprints that occur on one side. */
+/* The sizes and fileprints of the files on one side. */
 struct traits {
 	struct keytable sizes, prints;
 };
@@ -84,7 +84,10 @@ static int hash_files(
 	return 0;
 }
 
-/* -------------------------------------------------------- hashes of directories */
+/*
+ * Add an entry of a directory to the hash of the directory: its attributes, content and name.  The
+ * path of the directory itself is left out, so that a renamed directory has the same hash.
+ */
 
 static bool is_known(const struct renames_item *item)
 {
@@ -109,8 +112,8 @@ static void hash_child(struct hash_stream *stream, const struct renames_item *di
 }
 
 /*
- * Set the hash of a directory from those of its entries.  Directories are hashed from the last to
- * the first, and their entries come after them, so the entries have their hashes already.
+ * Set the hash of a directory from the hashes of its entries.  The caller goes through the list
+ * from the end.  The entries of a directory come after it, so their hashes are known already.
  */
 static void hash_dir(struct renames_list *side, size_t at)
 {

@@ -1,9 +1,10 @@
 /*
  * changelist - holds the changes that viewdiff finds, until it is known which of them are renames.
  *
- * Changes are added in path order: a directory that is gone or new, then everything below it, then
- * its end.  If there are too many changes, the list gives up: it reports the changes that it holds,
- * with the renames among them.  After that it reports every change at once, without renames.
+ * Changes are added in path order.  A directory that is gone or new comes first, then everything
+ * below it, then a call of changelist_end.  If there are too many changes, the list gives up: it
+ * reports the changes that it holds, with the renames among them.  After that it reports every
+ * change at once, without renames.
  */
 #pragma once
 #include "query/provider.h"
@@ -17,7 +18,7 @@ struct changelist {
 	struct arena arena;
 	struct changelist_item {
 		struct treediff_change change;
-		size_t side; /* index in gone or come, for '-' and '+' */
+		size_t side; /* of '-' and '+': index of the entry in gone or come */
 	} * list;
 	size_t n, cap;
 	struct renames_list gone, come;
@@ -27,8 +28,8 @@ void changelist_init(struct changelist *list, struct view *a, struct view *b, si
 	provider_change_visit visit, void *arg);
 void changelist_release(struct changelist *list);
 /*
- * Add a change of a path that both views have.  All functions below return 1 if visit wanted to
- * stop.
+ * Add a change of a path that both views have.  This function and all below return 1 if visit has
+ * returned 1 to stop.
  */
 int changelist_add(struct changelist *list, const struct treediff_change *change, struct err *err);
 /* Add an entry that is gone or new.  *self is set to its index, for changelist_end. */

@@ -19,7 +19,7 @@ struct dirview {
 
 static struct dirview *dirview_of(struct view *view)
 {
-	return (struct dirview *)view; /* view is its first member */
+	return (struct dirview *)view; /* the view is the first member of struct dirview */
 }
 
 /* Returns a copy of path without slashes at its end, or NULL if no file can have this path. */
@@ -36,7 +36,7 @@ static char *copy_path(struct str path)
 }
 
 /*
- * Whether an error of at_open means that there is no such path, or that it leads through a
+ * Whether an error of at_open means that the path does not exist, or that it leads through a
  * symlink.
  */
 static bool is_missing(const struct err *err)
@@ -47,8 +47,8 @@ static bool is_missing(const struct err *err)
 }
 
 /*
- * If at_open has failed because a file is gone or may not be read, change the error to ERR_DENIED.
- * Any other error is a failure of the provider.
+ * Change the error of at_open to ERR_DENIED if it means that a file is gone or may not be read.
+ * Other errors are failures of the provider, and stay as they are.
  */
 static int refuse(struct err *err)
 {
@@ -104,7 +104,7 @@ static struct str read_target(int dir, const char *name, struct arena *arena)
 	return n < 0 ? STR("") : arena_str(arena, (struct str){ target, (size_t)n });
 }
 
-/* Read the attributes of a name.  Returns 1, or 0 if it is gone. */
+/* Read the attributes of the entry with this name.  Returns 1, or 0 if the entry is gone. */
 static int read_entry(const struct dirview *self, int dir, const char *name, struct arena *arena,
 	struct entry *entry)
 {
@@ -234,8 +234,8 @@ static int visit_batch(const struct batch *batch, view_visit visit, void *arg, s
 }
 
 /*
- * List a directory in batches.  The directory is not open while entries are visited, since a walk
- * of deep directories would run out of descriptors.  So it is opened again for every batch.
+ * List a directory in batches.  The directory is closed while entries are visited, because a walk
+ * of deep directories would run out of descriptors otherwise.  It is opened again for every batch.
  */
 static int view_list(struct view *view, const struct entry *dir, struct str path, view_visit visit,
 	void *arg, struct err *err)
@@ -280,9 +280,10 @@ static int check_regular(int fd, const char *path, struct err *err)
 }
 
 /*
- * Open a regular file; the type is checked before it is opened.  Without /proc, the path is looked
- * up again to open it.  If a FIFO has taken the place of the file meanwhile, it is opened, but
- * without blocking, and the caller checks the type again.
+ * Open a regular file.  Its type is checked before it is opened, since opening a FIFO would block,
+ * and opening a device may change it.  Without /proc, the path has to be looked up a second time.
+ * If a FIFO has taken the place of the file by then, it is opened without blocking, and the caller
+ * checks the type again.
  */
 static int open_regular(struct dirview *self, const char *path, struct err *err)
 {
@@ -291,7 +292,7 @@ static int open_regular(struct dirview *self, const char *path, struct err *err)
 
 	if (found < 0 || check_regular(found, path, err) < 0)
 		return -(int)err->code;
-	/* Only the owner of a file may keep its access time. */
+	/* O_NOATIME fails with EPERM unless this user owns the file. */
 	owned_fd int fd = resolve_reopen(found, flags | O_NOATIME);
 	if (fd == -EPERM)
 		fd = resolve_reopen(found, flags);

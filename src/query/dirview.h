@@ -13,11 +13,11 @@
 
 struct dirview_options {
 	/*
-	 * The views of a dataset have different devices, but the same inode numbers for the same
-	 * file (fileprint.h).
+	 * A file has the same inode number in all views of the dataset, but another device in each
+	 * (fileprint.h).
 	 */
 	bool shared_inodes;
 };
 
-/* Returns a view of the directory root, whose descriptor it takes over. */
+/* Returns a view of the directory that root is open on.  Takes over root. */
 struct view *dirview_new(int root, const struct dirview_options *options);

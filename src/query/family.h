@@ -12,19 +12,19 @@ struct family;
 struct family_ops {
 	const char *name;
 	/*
-	 * Whether the family can be used here.  If not, the error says why.  It is called at most
-	 * once, before any other function.  NULL: the family can always be used.
+	 * Whether the family can be used here.  If not, the error says why.  probe is called at
+	 * most once, before any other function.  NULL: the family can always be used.
 	 */
 	int (*probe)(struct family *family, struct err *err);
 	/* Visit all datasets.  visit may return 1 to stop without an error. */
 	int (*datasets)(
 		struct family *family, provider_dataset_visit visit, void *arg, struct err *err);
 	/*
-	 * Open a dataset, whose name satisfies snapname_is_dataset, unless the family itself gave
-	 * it.  Returns NULL on error: ERR_NOT_FOUND if there is no such dataset.
+	 * Open a dataset.  Its name satisfies snapname_is_dataset, or is one that the family has
+	 * reported.  Returns NULL on error: ERR_NOT_FOUND if there is no such dataset.
 	 */
 	struct provider *(*open)(struct family *family, const char *dataset, struct err *err);
-	/* Free the family.  NULL: whoever made the family owns and frees it. */
+	/* Free the family.  NULL: the code that made the family frees it. */
 	void (*close)(struct family *family);
 };
 

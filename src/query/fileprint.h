@@ -1,13 +1,14 @@
 /*
  * fileprint - a hash of the identity of a file, for views that do not know the hash of its content.
  *
- * The hash is made of the inode, the size, mtime, ctime and, in most cases, the device.  Equal
- * hashes mean equal content.  Different hashes mean nothing: the contents have to be compared.
+ * The hash is made of the inode number, the size, mtime, ctime and, in most cases, the device.
+ * Equal hashes mean equal content.  Different hashes mean nothing: the contents have to be
+ * compared.
  *
- * On one device, names that exist at the same time and have the same inode belong to the same file.
- * The snapshots of a file system such as ZFS or btrfs have different devices, but share inode
- * numbers.  There the device is left out, and the times make the difference: if an inode number was
- * used again, the new file has another ctime, which no program can set.
+ * On one device, names that exist at the same time and have the same inode number belong to the
+ * same file.  The snapshots of a file system such as ZFS or btrfs have different devices, but share
+ * inode numbers.  For them the device is left out of the hash.  A new file with a reused inode
+ * number still gets another hash, since it has another ctime, and no program can set a ctime.
  */
 #pragma once
 #include <stdbool.h>

@@ -25,7 +25,7 @@ struct folders {
 
 static struct folder *folder_of(struct provider *provider)
 {
-	return (struct folder *)provider; /* provider is its first member */
+	return (struct folder *)provider; /* the provider is the first member of struct folder */
 }
 
 /* ------------------------------------------------------------------- snapshots */
@@ -45,7 +45,10 @@ static void free_moments(struct moments *moments)
 	free(moments->list);
 }
 
-/* Find the time of the snapshot with this name.  Returns false unless it is a directory. */
+/*
+ * Set *creation to the time of the snapshot with this name.  Returns false if the name is not a
+ * directory.
+ */
 static bool find_creation(int fd, const char *name, int64_t *creation)
 {
 	struct statx stx;
@@ -147,7 +150,7 @@ static const struct provider_ops folder_ops = {
 
 static struct folders *folders_of(struct family *family)
 {
-	return (struct folders *)family; /* family is its first member */
+	return (struct folders *)family; /* the family is the first member of struct folders */
 }
 
 static int datasets(struct family *family, provider_dataset_visit visit, void *arg, struct err *err)

@@ -13,7 +13,7 @@ struct folders;
 
 struct folders *folders_new(void); /* makes an empty family, to be closed as a family */
 /*
- * Add a folder as a person gives it: PATH, or NAME=PATH.  Without a name, the name of the dataset
+ * Add a folder that a user has named as PATH or NAME=PATH.  Without NAME, the name of the dataset
  * is the absolute path without its first slash.  A folder that was added before is ignored.
  */
 int folders_add(struct folders *folders, const char *given, struct err *err);

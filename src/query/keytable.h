@@ -17,8 +17,8 @@ struct keytable {
 };
 
 /*
- * Returns a pointer to the number of key, which is valid until the next call.  If key is not in the
- * table, it is added with the number fresh.  *made tells whether it was added.
+ * Returns a pointer to the number of a key.  The pointer is valid until the next call.  A key that
+ * is not in the table is added with the number fresh.  *made tells whether the key was added.
  */
 uint32_t *keytable_at(struct keytable *table, uint64_t key, uint32_t fresh, bool *made);
 bool keytable_has(const struct keytable *table, uint64_t key);

@@ -15,11 +15,11 @@ struct course {
 	lineage_visit visit;
 	void *arg;
 	bool all;     /* also visit snapshots in which path did not change */
-	bool settled; /* read what has to be compared to know whether path changed */
+	bool settled; /* read contents if path may have changed and the attributes do not tell */
 	bool present;
 	struct entry previous;
 	char *previous_snapshot; /* the snapshot that the previous entry is from */
-	struct arena arenas[2];  /* texts of the previous and of the current entry, in turn */
+	struct arena arenas[2]; /* hold the texts of the previous and the current entry, by turns */
 	int turn;
 };
 
@@ -29,7 +29,10 @@ static int note_change(void *arg, const struct treediff_change *change, struct e
 	return 1;
 }
 
-/* Compare the path in two snapshots by reading it, a directory with everything below. */
+/*
+ * Find out by reading whether the path changed since the previous snapshot.  If it is a directory,
+ * everything below it is compared.
+ */
 static int compare_content(struct course *course, const struct provider_snapshot *snapshot,
 	bool *changed, struct err *err)
 {
@@ -46,7 +49,10 @@ static int find_change(struct course *course, const struct provider_snapshot *sn
 {
 	const struct entry *previous = &course->previous;
 
-	/* Before the first snapshot that has the path, nothing has changed. */
+	/*
+	 * A path that appears or disappears has changed.  A path that neither snapshot has is
+	 * unchanged.
+	 */
 	if (!there || !course->present) {
 		*changed = there || course->present;
 		return 0;
@@ -73,7 +79,7 @@ static int visit_snapshot(void *arg, const struct provider_snapshot *snapshot, s
 	owned(view_closep) struct view *view =
 		course->provider->ops->open(course->provider, snapshot->name, &gone);
 	if (!view && gone.code == ERR_NOT_FOUND)
-		return 0; /* deleted meanwhile */
+		return 0; /* the snapshot was deleted meanwhile */
 	if (!view) {
 		*err = gone;
 		return -(int)err->code;
@@ -138,7 +144,7 @@ struct blame {
 	struct provider *provider;
 	struct str path;
 	struct buf content;
-	uint32_t *origins; /* for each line of content, its snapshot as an index in snapshots */
+	uint32_t *origins; /* for each line of content: the index of its snapshot in snapshots */
 	size_t n_lines;
 	struct blamed *snapshots;
 	size_t n_snapshots, cap_snapshots;
@@ -155,8 +161,8 @@ static size_t count_lines(struct str text)
 }
 
 /*
- * Set the origin of each line of now, which is the content in a snapshot.  Lines outside the hunks
- * keep their origin.  All other lines come from this snapshot.
+ * Set the origin of each line of now, the content of the path in a snapshot.  Lines outside the
+ * hunks of the diff keep their origin.  The origin of all other lines is this snapshot.
  */
 static void assign_origins(struct blame *blame, struct str now, uint32_t snapshot)
 {

@@ -7,20 +7,21 @@ struct lineage_version {
 	const struct provider_snapshot *snapshot;
 	bool present;
 	/*
-	 * changed, added or removed since the snapshot before.  lineage_each reads no content, so
-	 * this may only be possible if the view is not identified.
+	 * Whether the path was changed, added or removed since the snapshot before.  lineage_each
+	 * reads no content.  So if the views are not identified, it also sets this for a file whose
+	 * content is the same but whose fileprint is not.
 	 */
 	bool changed;
 	const struct entry *entry;    /* NULL unless present */
-	const struct entry *previous; /* the entry before; NULL: there was none */
+	const struct entry *previous; /* the entry in the snapshot before; NULL: none */
 };
 
 typedef int (*lineage_visit)(void *arg, const struct lineage_version *version, struct err *err);
 
 /*
  * Visit each snapshot in which path differs from the snapshot before, the oldest first.  Every
- * snapshot is opened.  Content is read only if the views are not identified, and if size, mtime and
- * mode are the same while the inode is not.
+ * snapshot is opened.  Content is read only if the views are not identified and the attributes are
+ * the same: that of a file with another fileprint, or everything below a directory.
  */
 int lineage_run(struct provider *provider, struct str path, lineage_visit visit, void *arg,
 	struct err *err);

@@ -13,8 +13,9 @@
 #include "query/timed.h"
 #include "query/walk.h"
 
-#define TAIL_ROOM 4096 /* bytes for what follows the rows: flags, counts, the cursor */
-#define SHOWN 80       /* bytes of a name that a message repeats */
+/* bytes kept free for the members after the rows: flags, counts, the cursor */
+#define TAIL_ROOM 4096
+#define SHOWN 80 /* bytes of a name that a message repeats */
 
 /* The table must stay sorted by name. */
 const struct op *const methods[] = {
@@ -323,7 +324,7 @@ const char *method_type_name(enum entry_type type)
 	case ENTRY_BLOCK:
 		return "other";
 	default:
-		return "unknown"; /* of a view of directories: the attributes cannot be read */
+		return "unknown"; /* type 0: the attributes could not be read (dirview.h) */
 	}
 }
 
@@ -436,7 +437,10 @@ int method_list_row_end(struct method_list *list)
 	}
 	json_rewind(out, list->mark);
 	list->truncated = true;
-	/* If this row alone is too large for a reply, the next call must not begin with it. */
+	/*
+	 * A row that is too large even for an empty reply counts as seen, so that the next call
+	 * begins after it.
+	 */
 	if (!list->given)
 		list->seen++;
 	return 1;

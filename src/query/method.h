@@ -1,17 +1,18 @@
 /*
- * method - the questions that can be asked about snapshots, as data.  Each method is a struct op,
- * and one table has them all (docs/QUERY.md).
+ * method - the methods of the query protocol: questions that can be asked about snapshots.
  *
- * An interface, such as 'strata query', calls a method by its name with parameters as JSON.  The
- * members of the result object are written into the writer of the interface.  Parameters are
- * checked against their description before the method runs, in a fixed order: strings, integers,
- * times, regexes, paths, then the names of datasets and snapshots, then whether a snapshot exists.
- * Keys that no parameter has are ignored.
+ * Each method is a struct op, and one table has them all (docs/QUERY.md).  An interface, such as
+ * 'strata query', calls a method by its name with parameters as JSON.  The members of the result
+ * object are written into the writer of the interface.  Parameters are checked against their
+ * description before the method runs, in a fixed order: strings, integers, times, regexes, paths,
+ * then the names of datasets and snapshots, then whether a snapshot exists.  Unknown parameters are
+ * ignored.
  *
  * Methods only read, and only through the provider of the dataset that a parameter names.  The time
  * of a call and the size of its reply are limited.  A list that had to end early says "truncated".
- * If the method takes a cursor, the reply also has a "cursor", with which the same call goes on.
- * Snapshots do not change, so a cursor is just the number of rows given so far.
+ * If the method takes a cursor, the reply also has a "cursor".  The same call with this cursor
+ * returns the next rows.  Snapshots do not change, so a cursor is just the number of rows returned
+ * so far.
  */
 #pragma once
 #include "core/operation.h"
@@ -34,7 +35,10 @@ struct method_context {
 	struct timed_limit *limit;
 };
 
-/* Every method, sorted by name.  If op.answer fails, method_call takes back what was written. */
+/*
+ * Every method, sorted by name.  If the function op.answer of a method fails, method_call removes
+ * from the reply what that function has written.
+ */
 extern const struct op *const methods[];
 extern const size_t methods_count;
 const struct op *method_find(const char *name); /* NULL: no such method */

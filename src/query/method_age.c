@@ -17,7 +17,7 @@ static const struct param snapshot_cadence_params[] = {
 	{ 0 },
 };
 
-/* Totals of some snapshots. */
+/* Totals of a group of snapshots. */
 struct sum {
 	uint64_t count;
 	int64_t earliest, latest; /* ns */
@@ -51,8 +51,8 @@ static void add_to_sum(struct sum *sum, const struct provider_snapshot *snapshot
 }
 
 /*
- * Note the time between a snapshot and the one before it.  Snapshots come oldest first, so that is
- * the one of the previous call.
+ * Note the time between a snapshot and the snapshot of the previous call.  Snapshots come in order
+ * of age, the oldest first.
  */
 static void note_gap(struct cadence *cadence, const struct provider_snapshot *snapshot)
 {
@@ -171,7 +171,7 @@ static const struct param stale_snapshots_params[] = {
 struct stale {
 	struct method_context *ctx;
 	int64_t older_than;
-	struct provider *provider; /* that of the current dataset */
+	struct provider *provider; /* provider of the current dataset */
 	struct stale_row {
 		struct provider *provider;
 		struct provider_snapshot snapshot; /* its name is in the arena of the call */
@@ -195,7 +195,7 @@ static int note_stale(void *arg, const struct provider_snapshot *snapshot, struc
 	struct stale_row *row = &stale->rows[stale->n];
 	*row = (struct stale_row){ stale->provider, *snapshot, stale->n };
 	row->snapshot.name = arena_strdup(stale->ctx->arena, snapshot->name);
-	row->snapshot.node = NULL; /* it is valid only during this call */
+	row->snapshot.node = NULL; /* the node is valid only during this call */
 	stale->n++;
 	return 0;
 }
@@ -208,7 +208,10 @@ static int note_dataset(void *arg, struct provider *provider, struct err *err)
 	return provider->ops->snapshots(provider, note_stale, stale, err);
 }
 
-/* Sort the snapshots that use most bytes first, and those of which that is not known (-1) last. */
+/*
+ * Sort by the bytes that a snapshot uses, the largest number first.  If the number is not known
+ * (-1), the snapshot comes last.
+ */
 static int compare_used(const void *a, const void *b)
 {
 	const struct stale_row *x = a, *y = b;

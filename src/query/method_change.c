@@ -7,7 +7,7 @@
 #include "query/method_priv.h"
 #include "query/viewdiff.h"
 
-/* The request of all these methods: a path of a dataset, or the whole dataset, over time. */
+/* The request of all methods in this file: a window of time, and a dataset or one path of it. */
 struct changed {
 	struct method_dataset dataset;
 	struct param_path path;

@@ -20,7 +20,7 @@ struct pair {
 		"the earlier snapshot: DATASET@NAME"),                                             \
 		PARAM_AS("snap_b", pair, b, SNAPSHOT, PARAM_REQUIRED, "the later snapshot")
 
-/* Compare the snapshots of a request, which must be of one dataset. */
+/* Compare the two snapshots of a request.  Both must be of the same dataset. */
 static int diff_pair(
 	const struct pair *req, provider_change_visit visit, void *arg, struct err *err)
 {
@@ -94,7 +94,10 @@ static const struct param size_delta_params[] = {
 	{ 0 },
 };
 
-/* Add the sizes of files whose content is new in b; a rename alone is not new content. */
+/*
+ * Add up the sizes of the files whose content is new in the second snapshot.  A file that was only
+ * renamed is not new.
+ */
 static int add_written(void *arg, const struct treediff_change *change, struct err *err)
 {
 	uint64_t *written = arg;

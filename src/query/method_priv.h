@@ -2,8 +2,9 @@
  * method_priv - what the methods share: types of request members, lists that keep to the limits of
  * a reply, and functions that find paths and snapshots.
  *
- * A path that the protocol refuses (one with "..", one that is a symlink, or one that should be a
- * regular file and is none) gives ERR_DENIED.  A path that does not exist gives ERR_NOT_FOUND.
+ * ERR_DENIED means that the protocol refuses a path: it contains "..", it is a symlink, or the
+ * method needs a regular file and the path is none.  ERR_NOT_FOUND means that a path does not
+ * exist.
  */
 #pragma once
 #include "core/hash.h"
@@ -70,7 +71,7 @@ extern const struct op method_agent_info, method_bisect_change, method_blame_pat
 
 /* ----------------------------------------------------------------- snapshots */
 
-/* Shapes (core/schema.h) of what the functions of this header write. */
+/* The shapes (core/schema.h) of the members that functions of this header write. */
 #define METHOD_MOMENT_SHAPE "{snapshot:text creation:int}"
 #define METHOD_CAUSE_SHAPE "kind?:text message?:text command?:[text] exit_status?:int"
 #define METHOD_SNAPSHOT_SHAPE                                                                      \
@@ -82,8 +83,8 @@ extern const struct op method_agent_info, method_bisect_change, method_blame_pat
 const char *method_full_name(
 	struct method_context *ctx, const struct provider *provider, const char *snapshot);
 /*
- * Call visit for the provider of this dataset, or if none is given, for those of all datasets.
- * visit may return 1 to stop without an error.
+ * Call visit for the provider of the given dataset.  If the request gives no dataset, call visit
+ * for the providers of all datasets.  visit may return 1 to stop without an error.
  */
 int method_each_dataset(struct method_context *ctx, const struct method_dataset *dataset,
 	int (*visit)(void *arg, struct provider *provider, struct err *err), void *arg,
@@ -121,7 +122,8 @@ struct provider *method_mainline(
 /* Returns "file", "dir", "symlink", "other" or "unknown". */
 const char *method_type_name(enum entry_type type);
 /*
- * Get the entry at path.  Fails with ERR_DENIED unless it has this type, ENTRY_DIR or ENTRY_FILE.
+ * Get the entry at path.  type is ENTRY_DIR or ENTRY_FILE.  Fails with ERR_DENIED if the entry has
+ * another type.
  */
 int method_stat(struct view *view, struct str path, struct arena *arena, enum entry_type type,
 	struct entry *entry, struct err *err);
@@ -146,14 +148,16 @@ void method_unread(struct json *out, uint64_t unread);
 /* --------------------------------------------------------------------- lists */
 
 /*
- * An array of objects that ends at max rows, or when the reply is full:
+ * An array of objects that ends after max rows, or when the reply is full.  A visit function writes
+ * one row like this:
  *
  *	if (!method_list_row(list))
  *		return list->truncated;
  *	… write the members of one object …
  *	return method_list_row_end(list);
  *
- * The values returned are those of a visit function: 1 when no more rows are wanted.
+ * Both return values are values for a visit function to return.  1 means that no more rows are
+ * wanted.
  */
 struct method_list {
 	struct method_context *ctx;
@@ -172,13 +176,13 @@ bool method_list_row(struct method_list *list);
 int method_list_row_end(struct method_list *list);
 void method_list_close(struct method_list *list);
 /*
- * End a list, and write the members that follow it, unless r, the result of visiting the rows, is
- * an error.  If the list was truncated, these are "truncated" and "cursor".  Else "truncated" is
- * written only if always is true.
+ * End a list, and write the members after it.  r is the result of visiting the rows.  If r is an
+ * error, it is returned and nothing is written.  After a truncated list the members are "truncated"
+ * and "cursor".  After any other list, "truncated" is written only if always is true.
  */
 int method_list_finish(struct method_list *list, int r, bool always);
 
 /* Returns how many bytes can still be written into the reply. */
 size_t method_room(const struct method_context *ctx, const struct json *out);
-/* Whether text as a JSON string still fits. */
+/* Whether the reply still has room for text as a JSON string. */
 bool method_fits(const struct method_context *ctx, const struct json *out, struct str text);

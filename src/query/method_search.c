@@ -3,7 +3,7 @@
  *
  * grep_history compares each snapshot with the next one.  So a file is searched again only if it
  * changed, and each content that a path ever had is read once.  Two lines of a path with the same
- * text are one match, even if the line moves in the file.  These are kept:
+ * text are one match, even if the line moves in the file.  The search keeps three tables:
  *
  *	lines      each (path, text) that was found, with its first and its last snapshot
  *	contents   each (path, content) that was read, with the lines found in it
@@ -21,8 +21,9 @@
 #include "query/viewdiff.h"
 #include "query/walk.h"
 
-#define FOUND_MAX ((size_t)4 << 20)        /* most pairs of content and line */
-#define TEXT_MAX ((size_t)64 << 20)        /* most bytes of distinct lines and their paths */
+/* The most that grep_history keeps: pairs of a content and a line, and bytes of lines and paths. */
+#define FOUND_MAX ((size_t)4 << 20)
+#define TEXT_MAX ((size_t)64 << 20)
 #define HISTORY_LINE_MAX ((size_t)4 << 10) /* longer matching lines are cut */
 
 /* -------------------------------------------------------------- content_grep */
@@ -113,17 +114,20 @@ static const struct param grep_history_params[] = {
 };
 
 struct line {
-	struct str path, text; /* in the arena */
+	struct str path, text; /* path and text lie in the arena */
 	uint64_t number;       /* its line number in the first content that has it */
 	uint32_t first, last;  /* indices of moments */
 };
 
-/* The lines found in one content of one path: count elements of found[], from start on. */
+/*
+ * The lines found in one content of one path: the elements found[start] to found[start + count -
+ * 1].
+ */
 struct content {
 	size_t start, count;
 };
 
-#define NOTHING UINT32_MAX /* number that stands for no content */
+#define NOTHING UINT32_MAX /* instead of the number of a content: the path has none */
 
 struct past {
 	struct method_context *ctx;
@@ -159,8 +163,8 @@ static int note_match(void *arg, const struct search_match *match, struct err *e
 	bool full = past->n_lines >= (size_t)past->req->max_results ||
 		    past->arena.total > TEXT_MAX || past->n_found >= FOUND_MAX;
 	/*
-	 * At the limit, only new lines are left out, since known lines still need their last
-	 * snapshot.
+	 * When there are too many lines or bytes, new lines are left out.  Known lines are still
+	 * noted, since their last snapshot may come later.
 	 */
 	if (full && (past->n_found >= FOUND_MAX || !keytable_has(&past->by_line, key))) {
 		past->truncated = true;
@@ -233,7 +237,10 @@ static int note_change(void *arg, const struct treediff_change *change, struct e
 	return note_content(arg, change->path, change->b, err);
 }
 
-/* Search the first snapshot as a whole, and each later one where it differs from the one before. */
+/*
+ * Search the first snapshot whole.  In each later snapshot, search the paths that changed since the
+ * snapshot before.
+ */
 static int search_changes(
 	struct past *past, const struct provider_snapshot *snapshot, struct err *err)
 {

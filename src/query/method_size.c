@@ -51,7 +51,7 @@ struct breakdown {
 	int64_t max, walked;
 	uint64_t total;
 	bool cut;
-	/* The current child; its row is written when the next one comes. */
+	/* The current child.  Its row is written when the next child comes. */
 	struct buf name;
 	enum entry_type type; /* 0: no child came yet */
 	uint64_t bytes;
@@ -118,7 +118,7 @@ static int run_size_breakdown(
 	int r = walk_tree(view, req->path.path, add_entry, &down, err);
 	bool truncated = down.list.truncated;
 	if (r >= 0) {
-		down.list.truncated = false; /* the last child counted still gets its row */
+		down.list.truncated = false; /* the last child that was counted still gets a row */
 		(void)child_row(&down);
 	}
 	buf_release(&down.name);
@@ -160,10 +160,7 @@ struct top {
 	size_t n, max;
 	int64_t walked, max_walked;
 	bool truncated;
-	/*
-	 * If the view has no sums, these are the directories above the current entry, outermost
-	 * first.
-	 */
+	/* If the view has no sums: the directories above the current entry, outermost first. */
 	struct consumer *open;
 	size_t n_open, cap_open;
 };

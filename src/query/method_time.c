@@ -6,7 +6,7 @@
 #include "query/lineage.h"
 #include "query/method_priv.h"
 
-/* The request of all these methods: a path of a dataset, over time. */
+/* The request of all methods in this file: a path of a dataset, and a window of time. */
 struct course {
 	struct method_dataset dataset;
 	struct param_path path;

@@ -19,10 +19,10 @@ struct provider;
 struct view;
 
 struct provider_snapshot {
-	const char *name;        /* as users of the provider know it; for strata, a node id */
-	int64_t creation;        /* ns */
-	int64_t used;            /* bytes that only this snapshot holds; -1: not known */
-	int64_t refer;           /* bytes of all its files; -1: only a view with sums knows them */
+	const char *name; /* as users of the provider know it; for strata, a node id */
+	int64_t creation; /* ns */
+	int64_t used;     /* bytes that only this snapshot holds; -1: not known */
+	int64_t refer; /* bytes of all its files; -1: not known here, perhaps the sum of its view */
 	const struct node *node; /* the node, if the provider is strata; else NULL */
 };
 
@@ -43,7 +43,10 @@ typedef int (*provider_change_visit)(
 typedef int (*view_visit)(void *arg, const struct entry *entry, struct err *err);
 
 struct view_ops {
-	/* Get the entry at path.  Returns 1, or 0 if it is not there.  Its strings are in arena. */
+	/*
+	 * Get the entry at path.  Returns 1, or 0 if there is none.  The texts of the entry are in
+	 * arena.
+	 */
 	int (*stat)(struct view *view, struct str path, struct arena *arena, struct entry *entry,
 		struct err *err);
 	/*
@@ -63,12 +66,12 @@ struct view_ops {
 };
 
 /*
- * The entry.hash of files: equal hashes mean equal content in all views of a dataset, so methods
- * may skip content they have seen.
+ * The hash of a file is entry.hash.  Equal hashes mean equal content in all views of a dataset, so
+ * methods may skip content that they have read before.
  *
- * identified: different hashes mean different content, also for subtrees.  The hash of an
- * ENTRY_BLOB is the SHA-256 of its content.  Without it, files with different hashes have to be
- * compared, and the hashes of directories mean nothing.
+ * identified: different hashes mean different content, also of directories.  The hash of an
+ * ENTRY_BLOB is the SHA-256 of its content.  If a view is not identified, files with different
+ * hashes have to be compared, and the hashes of directories mean nothing.
  *
  * sums: size and count of a directory include everything below it.
  */
@@ -80,7 +83,7 @@ struct view {
 };
 
 struct provider_ops {
-	const char *name; /* that of the family */
+	const char *name; /* name of the family */
 	/* In all functions below, visit may return 1 to stop without an error. */
 
 	/* Visit the snapshots of the dataset, the oldest first, and set left_out. */
@@ -95,27 +98,30 @@ struct provider_ops {
 	/* Open a snapshot as a view; NULL on error. */
 	struct view *(*open)(struct provider *provider, const char *snapshot, struct err *err);
 	/*
-	 * Visit the differences between two snapshots, as treediff gives them.  The function is
-	 * NULL if the provider has no faster way than to compare two views (viewdiff_snapshots).
+	 * Visit the differences between two snapshots, as treediff.h describes them.  NULL: the
+	 * provider has no faster way than viewdiff_snapshots, which compares two views.
 	 */
 	int (*diff)(struct provider *provider, const char *a, const char *b,
 		const struct treediff_options *options, provider_change_visit visit, void *arg,
 		struct err *err);
 	/*
 	 * Returns a provider of the same dataset that has only the current snapshot and its
-	 * ancestors, without other branches.  It is in arena; NULL on error.  The function itself
-	 * is NULL for providers without branches.
+	 * ancestors, without other branches.  The new provider lies in arena.  Returns NULL on
+	 * error.  The function pointer itself is NULL for providers without branches.
 	 */
 	struct provider *(*mainline)(
 		struct provider *provider, struct arena *arena, struct err *err);
-	/* Free the provider; NULL if its family owns it. */
+	/* Free the provider.  NULL: the family of the provider owns and frees it. */
 	void (*close)(struct provider *provider);
 };
 
 struct provider {
 	const struct provider_ops *ops;
-	const char *dataset; /* its name */
-	/* how many snapshots the last listing left out, since their names cannot be asked for */
+	const char *dataset; /* name of the dataset */
+	/*
+	 * How many snapshots the last listing left out because their names have another form
+	 * (snapname.h).
+	 */
 	uint64_t left_out;
 	uint64_t unread; /* files and directories that the last comparison could not read */
 };

@@ -19,7 +19,8 @@ struct registry {
 	size_t n_families, cap_families;
 	struct provider **open;
 	size_t n_open, cap_open;
-	const char *main; /* dataset of snapshots named without one; NULL: the only one */
+	/* the dataset of a snapshot named without one; NULL: there must be only one dataset */
+	const char *main;
 };
 
 /* Add a family, which is closed with the registry. */
@@ -27,18 +28,18 @@ void registry_add(struct registry *registry, struct family *family);
 void registry_release(struct registry *registry);
 
 /*
- * Returns the provider of a dataset, which the registry owns, or NULL on error: ERR_INVALID if this
- * cannot be the name of a dataset, ERR_NOT_FOUND if there is no such dataset.
+ * Returns the provider of a dataset, or NULL on error: ERR_INVALID if dataset cannot be the name of
+ * a dataset, ERR_NOT_FOUND if there is no such dataset.  The registry owns the provider.
  */
 struct provider *registry_find(struct registry *registry, struct str dataset, struct err *err);
 /* Returns the provider for a snapshot that is named without its dataset, or NULL on error. */
 struct provider *registry_default(struct registry *registry, struct err *err);
 /*
  * Visit all datasets that registry_find can find.  visit may return 1 to stop without an error.
- * *left_out is set to how many were skipped, because their name has another form or belongs to an
- * earlier dataset.
+ * *left_out is set to the number of datasets that were skipped, because their name has another form
+ * or belongs to an earlier dataset.
  */
 int registry_datasets(struct registry *registry, provider_dataset_visit visit, void *arg,
 	uint64_t *left_out, struct err *err);
-/* Returns the family with this index, probed, or NULL if there are not so many. */
+/* Returns the family with this index after it was probed, or NULL if there are fewer families. */
 const struct registry_family *registry_family_at(struct registry *registry, size_t index);

@@ -38,7 +38,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Take a number of exactly this many digits off the text. */
+/* Remove a number of exactly this many digits from the start of the text. */
 static bool take_number(struct str *text, size_t digits, int *number)
 {
 	*number = 0;
@@ -54,7 +54,7 @@ static bool take_number(struct str *text, size_t digits, int *number)
 	return true;
 }
 
-/* Take one character off the text if it is one of these.  Returns the character, or 0. */
+/* Remove the first character of the text if it is one of these.  Returns the character, or 0. */
 static char take_one(struct str *text, const char *of)
 {
 	if (!text->len || !*text->ptr || !strchr(of, *text->ptr))
@@ -84,7 +84,10 @@ static bool take_date(struct str *text, struct parts *parts)
 	return take_number(text, 2, &parts->day) && parts->year >= 1970;
 }
 
-/* Take a time after a date off the text.  If there is none, neither *text nor *parts changes. */
+/*
+ * Remove the time that may follow a date from the start of the text.  If there is no time, *text
+ * and *parts stay as they are.
+ */
 static void take_time(struct str *text, struct parts *parts)
 {
 	struct str rest = *text;

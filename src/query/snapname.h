@@ -18,14 +18,15 @@ bool snapname_is_snapshot(struct str name);
 
 /*
  * Find the first time in a name: a date such as 2024-01-31, with '-', '_', '.', ':' or nothing
- * between its parts.  A time such as T09:30:00 may follow, with the same choice of characters.
- * Without a time, the result is the beginning of the day.  A time has a zone as in T09:30:00-0500,
- * or none (UTC).  Returns false if there is no date.
+ * between its parts.  A time such as T09:30:00 may follow, with the same separators.  Without a
+ * time, the result is the beginning of the day.  A time has a zone as in T09:30:00-0500, or none
+ * (UTC).  Returns false if there is no date.
  */
 bool snapname_time(struct str name, int64_t *instant);
 /*
- * Compare two names whose snapshots have the same time; that of the older one is smaller.  A number
- * after the last dot counts backwards: hourly.0 of rsnapshot is newer than hourly.1.
+ * Compare the names of two snapshots with the same time.  The name of the older snapshot is the
+ * smaller one.  A number after the last dot counts backwards: hourly.0 of rsnapshot is newer than
+ * hourly.1.
  */
 int snapname_compare(struct str a, struct str b);
 

@@ -22,7 +22,7 @@ struct tree_view {
 
 static struct tree_view *tree_view(struct view *view)
 {
-	return (struct tree_view *)view; /* view is its first member */
+	return (struct tree_view *)view; /* the view is the first member of struct tree_view */
 }
 
 static int view_stat(struct view *view, struct str path, struct arena *arena, struct entry *entry,
@@ -70,8 +70,8 @@ static int view_read(struct view *view, const struct entry *file, struct str pat
 	if (file->type != ENTRY_FILE)
 		return err_set(err, ERR_INVALID, "not a regular file");
 	/*
-	 * A capture into a scratch store only hashes changed files, so their content is not in the
-	 * store.
+	 * A capture into a scratch store only hashes changed files, so their content is in the live
+	 * directory and not in the store.
 	 */
 	if (self->live >= 0 && file->content != ENTRY_EMPTY &&
 		(file->content == ENTRY_CHUNKS || !is_stored(self, file))) {
@@ -83,8 +83,8 @@ static int view_read(struct view *view, const struct entry *file, struct str pat
 		if (fd >= 0)
 			return content_read_fd(fd, name, offset, length, sink, arg, err);
 		/*
-		 * A file of a lower layer is in the store, and so is a file that a checkout has
-		 * removed.
+		 * The live directory of an overlay lacks the files of lower layers.  These files
+		 * are in the store, and so is a file that a checkout has removed.
 		 */
 		if (gone.code != ERR_NOT_FOUND || !is_stored(self, file)) {
 			*err = gone;
@@ -168,7 +168,7 @@ static int snapshots(
 
 		r = history_get(self->history, list.ids[i - 1], &arena, &node, err);
 		if (r <= 0)
-			continue; /* deleted meanwhile */
+			continue; /* the node was deleted meanwhile */
 		struct provider_snapshot snapshot = {
 			.name = node.id,
 			.creation = node.time,
@@ -305,7 +305,8 @@ void strata_provider_init(
 
 static struct strata_family *strata_family(struct family *family)
 {
-	return (struct strata_family *)family; /* family is its first member */
+	/* the family is the first member of struct strata_family */
+	return (struct strata_family *)family;
 }
 
 static int datasets(struct family *family, provider_dataset_visit visit, void *arg, struct err *err)

@@ -33,6 +33,7 @@ int strata_dataset(
 
 /*
  * Open a view of a tree.  Never returns NULL.  If the tree was captured into a scratch store, live
- * is the live directory, since only that has the contents of changed files.  Otherwise live is -1.
+ * is the live directory, because the contents of changed files are only there.  Otherwise live is
+ * -1.
  */
 struct view *strata_view(struct store *store, const struct hash *tree, int live);

@@ -56,7 +56,7 @@ struct timed_view {
 
 static struct timed_view *timed_view(struct view *view)
 {
-	return (struct timed_view *)view; /* view is its first member */
+	return (struct timed_view *)view; /* the view is the first member of struct timed_view */
 }
 
 static int view_stat(struct view *view, struct str path, struct arena *arena, struct entry *entry,
@@ -132,7 +132,7 @@ static const struct view_ops timed_view_ops = {
 
 static struct timed *timed_of(struct provider *provider)
 {
-	return (struct timed *)provider; /* provider is its first member */
+	return (struct timed *)provider; /* the provider is the first member of struct timed */
 }
 
 struct passing {

@@ -1,10 +1,9 @@
 /*
- * timed - wraps a provider and gives it a time limit, which a call has for all its providers.
+ * timed - wraps a provider and ends its work at a deadline, which all providers of a call share.
  *
  * The wrapper reads the clock while entries, pieces of content, snapshots and changes pass through
- * it.  So walk, search, lineage and the methods end in time without code of their own for that.
- * They end with ERR_SYSTEM and ETIMEDOUT after the deadline, and with ECANCELED when the caller
- * cancels.
+ * it.  So walk, search, lineage and the methods need no code of their own to end in time.  They end
+ * with ERR_SYSTEM and ETIMEDOUT after the deadline, and with ECANCELED when the caller cancels.
  */
 #pragma once
 #include "query/provider.h"
@@ -19,14 +18,17 @@ struct timed_limit {
 struct timed {
 	struct provider provider; /* the wrapper, to be used instead of inner */
 	struct provider_ops ops;
-	struct provider *inner; /* borrowed, as limit is */
+	struct provider *inner; /* borrowed, like limit */
 	struct timed_limit *limit;
 };
 
 /* Begin a time limit of allowed ns from now.  cancelled may be NULL. */
 void timed_limit_init(
 	struct timed_limit *limit, int64_t allowed, bool (*cancelled)(void *arg), void *arg);
-/* Count one thing that passed.  Returns an error if the time is over or the call is cancelled. */
+/*
+ * Count an entry, snapshot or change that passed.  Returns an error if the time is over or the call
+ * is cancelled.
+ */
 int timed_pass(struct timed_limit *limit, struct err *err);
 /* Wrap inner.  Several providers may share a limit. */
 void timed_init(struct timed *timed, struct provider *inner, struct timed_limit *limit);

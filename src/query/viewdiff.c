@@ -146,7 +146,7 @@ static int walk_lists(
 }
 
 /*
- * Whether entries differ in a way that explains a new mtime of their directory.  No file is
+ * Whether two entries differ in a way that explains a new mtime of their directory.  No file is
  * read.
  */
 static bool entries_differ(const struct entry *a, const struct entry *b)
@@ -195,7 +195,9 @@ static int walk_dirs(struct walk *walk, const struct entry *a, const struct entr
 		return r;
 	if (list_a.unread != list_b.unread)
 		what |= TREEDIFF_CONTENT;
-	/* A change among its own entries explains that the mtime of a directory differs. */
+	/*
+	 * If entries of a directory differ, so does its mtime.  The mtime alone is no change then.
+	 */
 	else if (what == TREEDIFF_MTIME && names_differ(&list_a, &list_b))
 		what = 0;
 	if (wanted)

@@ -7,8 +7,9 @@
  * size and mtime are the same.
  *
  * Changes are reported as treediff.h says, renames included: a deleted and an added file, or
- * directory, with the same content.  To find renames, only files are read whose size occurs on both
- * sides.  After VIEWDIFF_HELD_MAX changes, further renames are reported as deletion and addition.
+ * directory, with the same content.  To find renames, a file is read only if its size occurs on
+ * both sides.  After VIEWDIFF_HELD_MAX changes, further renames are reported as deletion and
+ * addition.
  */
 #pragma once
 #include "query/provider.h"

@@ -2,7 +2,7 @@
 #pragma once
 #include "query/provider.h"
 
-/* A walk_visit returns this instead of 0, to skip everything below a directory. */
+/* A walk_visit returns this instead of 0 to skip everything below a directory. */
 #define WALK_PRUNE 2
 
 /* Called for an entry.  path is relative to the root of the view, and is valid during the call. */
