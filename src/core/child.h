@@ -16,9 +16,9 @@
 /* As fork(2); the kernel kills the child when the calling thread ends. */
 pid_t child_fork(void);
 /*
- * For a child of plain fork(2): from now on, the kernel kills it when the parent's thread ends.
- * The kernel forgets this when the ids of the child change, so a child that enters a user namespace
- * calls this after it has entered.
+ * The same for a child that plain fork(2) has made: from now on, the kernel kills it when the
+ * parent's thread ends.  The kernel forgets this when the ids of the child change, so a child that
+ * enters a user namespace calls this after it has entered.
  */
 void child_die_with(pid_t parent);
 /*
@@ -28,14 +28,14 @@ void child_die_with(pid_t parent);
 int child_wait(pid_t pid);
 
 /*
- * Call work in a child, since it does something that a process cannot undo, such as entering a
+ * Call work in a child process.  This is for work that a process cannot undo, such as entering a
  * namespace.  The result and the error are those of work, or ERR_SYSTEM if the child was killed.
  */
 int child_do(int (*work)(void *arg, struct err *err), void *arg, struct err *err);
 /*
- * The same in a child that shares our memory and descriptors while we wait.  It costs a fraction of
- * child_do, and descriptors that it opens are ours.  For work in namespaces that is short and
- * starts nothing.  Its stack has CHILD_VISITOR_STACK bytes.
+ * As child_do, but the child shares our memory and descriptors, and this thread waits for it.  This
+ * costs a fraction of child_do, and descriptors that the child opens are ours.  It is for short
+ * work in namespaces that starts no process.  The stack of the child has CHILD_VISITOR_STACK bytes.
  */
 int child_visit(int (*work)(void *arg, struct err *err), void *arg, struct err *err);
 #define CHILD_VISITOR_STACK 65536

@@ -39,8 +39,8 @@ enum rpc_code errcode_rpc(const struct err *err)
 enum rpc_code errcode_query(const struct err *err)
 {
 	/*
-	 * A call that timed out or was cancelled has not failed by itself, so it has a code of its
-	 * own.
+	 * A call that timed out or was cancelled did not fail because of its own work, so it has a
+	 * code of its own.
 	 */
 	bool ended = err->errno_value == ETIMEDOUT || err->errno_value == ECANCELED;
 

@@ -1,4 +1,4 @@
-/* errcode - the numbers for errors outside of this program: exit statuses and JSON-RPC codes. */
+/* errcode - the numbers by which other programs see an error: exit statuses and JSON-RPC codes. */
 #pragma once
 #include "core/err.h"
 

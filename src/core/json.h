@@ -56,7 +56,7 @@ void json_strs(struct json *json, const char *key, const struct str *list, size_
 /* Write an array with the names of the bits that are set among the lowest n bits. */
 void json_bits(struct json *json, const char *key, unsigned bits, unsigned n,
 	const char *(*name)(unsigned bit));
-/* Write a copy of the object or array that was closed last.  The writer must have no sink. */
+/* Write a copy of the object or array that was closed last.  This works only without a sink. */
 void json_again(struct json *json, const char *key);
 /* Add one or more members that are JSON already, such as "a":1,"b":2, to the open object. */
 void json_members(struct json *json, struct str members);
@@ -85,11 +85,13 @@ struct str json_written(const struct json *json);
 int json_end(struct json *json);
 
 /*
- * json_part makes part a writer for elements of the array that is open in whole.  Another thread
- * can then write these elements.  json_add_part inserts them into whole when it is their turn.
+ * json_part prepares the writer part for elements of the array that is open in the writer whole.
+ * Another thread can then write these elements into part. json_add_part inserts them into whole
+ * when it is their turn.
  *
- * part is JSON_INIT, or as json_add_part left it, and the caller releases it. first says whether
- * these are the first elements of the array.  There must be at least one element.
+ * Before json_part, part is JSON_INIT, or as json_add_part left it.  The caller releases it.  The
+ * parameter first says whether these are the first elements of the array.  There must be at least
+ * one element.
  */
 void json_part(struct json *part, const struct json *whole, bool first);
 void json_add_part(struct json *whole, struct json *part);

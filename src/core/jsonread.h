@@ -55,8 +55,8 @@ struct jsonread_place {
 	size_t line, column; /* from 1; columns are bytes */
 };
 /*
- * Returns where a value begins in the text that it was read from.  A member begins with its key,
- * the root with the text.
+ * Returns where a value begins in the text that it was read from.  The place of a member is that of
+ * its key.  The place of the root is the start of the text.
  */
 struct jsonread_place jsonread_place(const struct jsonread *value, struct str text);
 /* Whether the text had the key of this member more than once. */

@@ -7,10 +7,10 @@
 #include "core/own.h"
 
 struct linesearch {
-	struct regex *regex; /* for one line */
-	struct regex *many;  /* for many lines at once; NULL: not possible */
+	struct regex *regex; /* matches one line */
+	struct regex *many;  /* searches many lines at once; may be NULL */
 	struct buf required;
-	bool literal; /* required is all of the pattern */
+	bool literal; /* the pattern is exactly the text in required */
 };
 
 /* ------------------------------------------------------- the required text */
@@ -18,7 +18,7 @@ struct linesearch {
 /* The state of reading a pattern, to find the longest text that every match must contain. */
 struct reading {
 	struct str rest;
-	struct buf run; /* plain text that ends at rest, without a gap */
+	struct buf run; /* the plain text directly before rest */
 	struct buf *best;
 	bool plain; /* the pattern has been nothing but plain text so far */
 };
@@ -108,7 +108,8 @@ static bool read_escape(struct reading *reading)
 }
 
 /*
- * Read the next element of a pattern.  Returns false if it is too hard to tell what a match needs.
+ * Read the next element of a pattern.  Returns false for an element after which it is not known
+ * what text every match contains.
  */
 static bool read_element(struct reading *reading)
 {
@@ -161,8 +162,9 @@ void linesearch_required(struct str pattern, struct buf *out, bool *all)
 /* --------------------------------------------------------------- many lines */
 
 /*
- * Whether a match in one line is found, too, when many lines are searched at once.  Such a pattern
- * does not look around, does not ask for the end of a line, and backtracks everywhere.
+ * Whether a search in many lines at once finds a match in each line in which a search in that line
+ * alone finds one.  This holds for a pattern that does not look around, does not ask for the end of
+ * a line, and has no quantifier or group that refuses to backtrack.
  */
 static bool works_on_many(struct str pattern)
 {
@@ -214,8 +216,8 @@ struct linesearch *linesearch_new(struct str pattern, struct err *err)
 /* ------------------------------------------------------------------- search */
 
 /*
- * Returns the line around the position at, without its line end.  A line begins at from, which is
- * not behind at.  *next becomes the position behind the line.
+ * Returns the line that contains the position at, without its line end.  The caller knows that some
+ * line at or before this one begins at from.  *next becomes the position behind the line.
  */
 static struct str line_around(struct str text, size_t from, size_t at, size_t *next)
 {
@@ -231,8 +233,8 @@ static struct str line_around(struct str text, size_t from, size_t at, size_t *n
 }
 
 /*
- * Find the next position from at on whose line may match.  Returns 1 and sets *found, 0 if there is
- * none, or negative.
+ * Starting at the position at, find a position whose line may match.  Returns 1 and sets *found, 0
+ * if there is none, or negative.
  */
 static int next_candidate(
 	struct linesearch *search, struct str text, size_t at, size_t *found, struct err *err)

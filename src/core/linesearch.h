@@ -1,9 +1,9 @@
 /*
  * linesearch - the lines of a text that a pattern matches.
  *
- * The result is the same as that of regex_find for each line alone, without "\n" or "\r\n" at its
- * end.  Most lines are skipped faster than that: if every match must contain a certain text, lines
- * without it are not tried; otherwise, if the pattern allows, one call searches many lines.
+ * The result is the same as if regex_find searched each line alone, without "\n" or "\r\n" at its
+ * end.  Most lines are skipped faster than that.  If every match must contain a certain text, lines
+ * without this text are not tried.  Otherwise, if the pattern allows, one call searches many lines.
  */
 #pragma once
 #include "core/buf.h"

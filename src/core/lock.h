@@ -21,7 +21,8 @@ enum lock_mode { LOCK_SHARED, LOCK_EXCLUSIVE };
 /*
  * Take the lock of the file dirfd/name, and wait for it up to wait_ms.  The file is made if it is
  * missing.  Returns the descriptor that holds the lock, or ERR_BUSY with a message that names the
- * holder. what names the caller's work ("commit") in the messages of processes that wait.
+ * holder.  The text what, such as "commit", is stored in the file.  Processes that wait show it as
+ * the work of the holder.
  */
 int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, const char *what,
 	struct err *err);
@@ -30,7 +31,7 @@ int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, con
 /* Write a line about the holder into the lock file, for other processes. */
 void lock_note(int lock, struct str line);
 /*
- * Whether a process holds the lock of dirfd/name exclusively.  If so, note becomes the line that it
- * wrote, or "".
+ * Whether a process holds the lock of dirfd/name exclusively.  If so, note becomes the line that
+ * the holder wrote with lock_note, or "".
  */
 bool lock_is_held(int dirfd, const char *name, char note[LOCK_NOTE_MAX]);

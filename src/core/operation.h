@@ -28,7 +28,7 @@ enum op_flags {
 	OP_OWNER = 1 << 9,      /* only the owner of a workspace performs it: owner/methods.c */
 	OP_AT_ONCE = 1 << 10,   /* with OP_OWNER: never waits until other requests are answered */
 	OP_INTERNAL = 1 << 11,  /* called by another strata; not in lists for people or models */
-	OP_OWNERLESS = 1 << 12, /* 'strata ctl' does it itself if the workspace has no owner */
+	OP_OWNERLESS = 1 << 12, /* without an owner, 'strata ctl' does the work itself */
 };
 
 struct op {

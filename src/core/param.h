@@ -27,7 +27,7 @@ enum param_type {
 	PARAM_CURSOR,   /* int64_t, from a text that an earlier reply gave */
 	PARAM_INT,      /* int64_t: fallback when not given, never above cap */
 	PARAM_TIME,     /* int64_t, ns: fallback when not given */
-	PARAM_REGEX,    /* what resolve() makes of a text; untouched when not given */
+	PARAM_REGEX,    /* a value that resolve() makes from a text; untouched when not given */
 	PARAM_PATH,     /* struct param_path; the root when not given */
 	PARAM_VALUE,    /* const struct jsonread *, of any type; NULL when not given */
 	PARAM_DATASET,  /* as PARAM_REGEX */
@@ -85,7 +85,9 @@ struct param_reader {
 	struct arena *arena;        /* gets copies of all texts except PARAM_STRING */
 	void *request;              /* zeroed by the caller */
 	bool lenient;               /* ignore keys that no parameter has */
-	/* Fill in the value of a type that only the caller knows, at slot in the request. */
+	/*
+	 * Fill in the value of a type that only the caller knows. slot is its place in the request.
+	 */
 	int (*resolve)(
 		void *arg, const struct param *param, struct str text, void *slot, struct err *err);
 	void *arg;
@@ -115,8 +117,8 @@ int param_add_pairs(const char *name, const struct param *params, const struct p
 int param_read_texts(const char *key, const struct jsonread *value, struct arena *arena,
 	struct param_texts *texts, struct err *err);
 /*
- * Write a request as an object that param_read accepts.  All types must be PARAM_TEXTS or before
- * it.
+ * Write a request as an object that param_read accepts.  Each parameter must have the type
+ * PARAM_TEXTS or one that stands before it in enum param_type.
  */
 void param_write(
 	struct json *out, const char *key, const struct param *params, const void *request);
@@ -125,7 +127,10 @@ void param_texts_add(struct param_texts *texts, struct arena *arena, const char 
 
 /* The value of a PARAM_TEXT; NULL when not given, and for other types. */
 const char *param_text(const struct param *param, const void *request);
-/* The descriptor of the caller that a text is, or -1: a text of digits alone, at most INT_MAX. */
+/*
+ * Returns the descriptor of the caller whose number the text is, or -1 if the text does not consist
+ * of digits alone or exceeds INT_MAX.
+ */
 int param_text_descriptor(const char *text);
 /* The first parameter whose value is a descriptor of the caller, or NULL. */
 const struct param *param_with_descriptor(const struct param *params, const void *request);

@@ -9,7 +9,7 @@ struct parser {
 	int argc;
 	char **argv;
 	int at;
-	uint64_t given; /* one bit for each parameter of own that was given */
+	uint64_t given; /* one bit for each parameter of 'own' that was given */
 	struct err *err;
 };
 

@@ -3,13 +3,13 @@
 #include "core/param.h"
 
 /*
- * Read a command line into two requests. reader has the parameters of the command, which are words
- * and options. face has options that all commands take; an option that reader does not know may be
- * one of these. argv[0] is the name of the command in messages.  Texts are not copied: they point
- * into argv.  Returns ERR_USAGE with a message of one line that says what is right.
+ * Read a command line into two requests.  The first one, reader, is for the words and options of
+ * this command.  The second one, face, is for the options that all commands take.  An option is
+ * looked up in reader first. argv[0] is the name of the command in messages.  Texts are not copied:
+ * they point into argv.  Returns ERR_USAGE with a message of one line that says what is right.
  *
- * Missing parameters are refused last, and only if *help, a flag among the options of face, is not
- * set.
+ * Missing parameters are refused last.  They are not refused if *help is set, which is a flag among
+ * the options of face.
  */
 int param_argv_read(const struct param_reader *reader, const struct param_reader *face,
 	const bool *help, int argc, char **argv, struct err *err);

@@ -27,7 +27,9 @@ static int move_to_free_name(struct place *place)
 	return r == -EEXIST || r == -EINVAL ? 0 : r;
 }
 
-/* Put the file back that the exchange took out, since it is not the old file. */
+/*
+ * Put the old name's file back, since the check after the exchange showed that it is another file.
+ */
 static int undo_exchange(const struct place *place, uint64_t made)
 {
 	struct statx stx;

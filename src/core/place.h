@@ -2,8 +2,8 @@
  * place - renames a new file from its temporary name to its own name, without losing a file that
  * another program has put there meanwhile.
  *
- * The new file and the old one are exchanged.  The old file is then checked once more under the
- * temporary name, where no program can reach it by its own name.
+ * The new file and the old one exchange their names.  Then the old file, which now has the
+ * temporary name, is checked once more.  No program can reach it there by its own name.
  */
 #pragma once
 #include <stdbool.h>

@@ -19,7 +19,7 @@ struct walk {
 	struct removal *how;
 	int top;         /* the top directory of the removal */
 	uint64_t mnt_id; /* of the only mount in which names are removed */
-	unsigned raised; /* directories moved to the top so far */
+	unsigned raised; /* directories that were moved to the top so far */
 	int first;       /* -errno of the first name that stays */
 	struct buf path;
 };
@@ -94,8 +94,9 @@ static bool remove_emptied(struct walk *walk, int dirfd, const char *name, int f
 		if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
 			return gone(walk);
 		/*
-		 * The listing misses a directory that was moved to the top if its entry is before
-		 * the position that the listing has reached.  Another pass finds it.
+		 * A directory was moved to the top while this directory was listed.  The listing
+		 * misses such a directory if its entry is before the position that the listing has
+		 * reached.  Another pass finds it.
 		 */
 		if (errno != ENOTEMPTY || (walk->raised == raised && ++passes == PASSES_MAX))
 			return note_kept(walk, errno);

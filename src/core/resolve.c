@@ -54,7 +54,7 @@ static void release_steps(struct steps *steps)
 
 /*
  * Put the target of a link in front of the rest of the path.  No link in /proc is followed, since
- * magic links cannot be told from the few others there.
+ * most of them are magic links, which cannot be told from ordinary ones.
  */
 static int follow_link(struct steps *steps, int fd)
 {

@@ -1,10 +1,10 @@
 /*
  * resolve - opens paths below a directory that come from outside, and may follow links.
  *
- * Unlike at.h, it follows symbolic links as far as the caller allows.  The kernel (openat2) makes
- * sure that the result lies below the directory at the moment of opening.  Where openat2 is missing
- * or filtered, the path is walked one name at a time, and no name is opened before it is known not
- * to be a link.
+ * Unlike at.h, resolve follows symbolic links as far as the caller allows.  The kernel (openat2)
+ * makes sure that the result lies below the directory at the moment of opening.  Where openat2 is
+ * missing or filtered, the path is walked one name at a time, and each name is checked not to be a
+ * link before it is opened.
  *
  * Magic links (/proc/self/root) are never followed.  All functions return -errno on failure.
  */
@@ -12,12 +12,12 @@
 #include "core/str.h"
 
 #define RESOLVE_LINKS_MAX 40  /* as in the kernel */
-#define RESOLVE_STEPS_MAX 256 /* directories, where openat2 is missing */
+#define RESOLVE_STEPS_MAX 256 /* directories in a path, where openat2 is missing */
 
 enum resolve_links {
-	RESOLVE_LINKS_NONE,    /* -ELOOP for a link, unless it is last, with O_PATH | O_NOFOLLOW */
+	RESOLVE_LINKS_NONE,    /* a link is -ELOOP, unless last, with O_PATH | O_NOFOLLOW */
 	RESOLVE_LINKS_BENEATH, /* -EXDEV for a link that leaves the directory */
-	RESOLVE_LINKS_WITHIN,  /* the directory is the root, where absolute links begin */
+	RESOLVE_LINKS_WITHIN,  /* the directory counts as "/", so absolute links begin there */
 };
 
 /*

@@ -10,8 +10,8 @@
 /* ------------------------------------------------------------------ the result */
 
 /*
- * Reads a shape from left to right.  A mistake in a shape is a bug of this program, so it is
- * asserted that there is none.
+ * Reads a shape from left to right.  Shapes are part of this program, so a mistake in one is a bug,
+ * which assert reports.
  */
 struct shape {
 	const char *at;

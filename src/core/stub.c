@@ -27,7 +27,10 @@ bool stub_has_size(const struct statx *stx)
 	return !stx->stx_size || stx->stx_size == strlen(STUB_DOT_TEXT);
 }
 
-/* Look at the signs of a stub that cost nothing, so that few other files are asked for the mark. */
+/*
+ * Check the signs of a stub that cost no system call.  Only for few other files must the mark be
+ * read after that.
+ */
 static bool may_be_stub(const struct statx *stx)
 {
 	bool small = S_ISDIR(stx->stx_mode) || (S_ISREG(stx->stx_mode) && stub_has_size(stx));
@@ -69,7 +72,7 @@ void stub_keep_times(int dirfd, const struct statx *stx)
 	(void)utimensat(dirfd, ".", times, AT_SYMLINK_NOFOLLOW);
 }
 
-/* A directory that leads to stubs is one itself. */
+/* Remove the stubs in a directory that is itself a stub. */
 static void remove_within(int dirfd, const char *name)
 {
 	int fd = at_name_open(dirfd, name, O_RDONLY | O_DIRECTORY);

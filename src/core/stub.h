@@ -3,15 +3,15 @@
  *
  * A policy protects names that do not exist yet.  The kernel can only protect a name by a mount,
  * and a mount needs an existing file or directory.  So an empty one is made, and removed when the
- * program has ended.  A capture takes no notice of it.
+ * program has ended.  A capture ignores it.
  *
- * One file is not empty: git reads .git/commondir if there is one, and the line "." in it says what
- * git does without the file.
+ * One stub is not empty: .git/commondir.  If the file exists, git reads it.  So it has the line
+ * ".", which means the same to git as a missing file.
  *
- * An attribute marks a stub.  A stub also has a modification time that few other files have, so
- * that few files have to be asked for the attribute.  When a program makes something in a stub that
- * is a directory, the time changes, and the directory is no longer a stub.  sandbox/mountstub.h
- * makes and removes stubs, and locks those that are needed.
+ * An extended attribute marks a stub.  A stub also has a modification time that few other files
+ * have, so that the attribute has to be read for few files.  When a program makes something in a
+ * stub that is a directory, the time changes, and the directory is no longer a stub.
+ * sandbox/mountstub.h makes and removes stubs, and locks those that are needed.
  */
 #pragma once
 #include <stdbool.h>

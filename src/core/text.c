@@ -451,8 +451,8 @@ static enum verdict match_pattern(
 			match_braces(glob, pattern, rest, at, &verdict))
 			return verdict;
 		/*
-		 * The element needs a unit of text and there is none, so no later start can match
-		 * either.
+		 * This element needs a unit, and the text has none left.  So no later start can
+		 * match either.
 		 */
 		if (at == glob->text.len)
 			return NO_MATCH_AT_ALL;
@@ -481,7 +481,10 @@ bool text_fnmatch(struct str pattern, struct str name)
 static const char base64_digits[] =
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/* Write four digits for n bytes: three, or the last one or two.  Returns the end of the digits. */
+/*
+ * Write the four base64 digits for a group of n bytes.  Only the last group has fewer than three
+ * bytes.  Returns the end of the digits.
+ */
 static char *put_group(char *out, const char *bytes, size_t n)
 {
 	uint32_t bits = 0;

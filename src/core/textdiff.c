@@ -11,12 +11,13 @@
  *             search from both corners at once until the searches meet, split
  *             there, and do the same for both halves
  *   gather    the marks of changed lines into hunks
- *   settle    a hunk that could as well stand a few lines up or down joins a
- *             neighbour if it can, else stands as low as it can, as in diff(1)
+ *   settle    hunks that could as well stand some lines higher or lower: join
+ *             such a hunk to a neighbour if it can touch one, else move it down
+ *             as far as possible, as diff(1) does
  *
- * In the comparison x counts lines of a, y counts lines of b; an edge right
- * deletes a line of a, an edge down inserts a line of b, a diagonal keeps one.
- * Diagonals are numbered x - y, counted from the corner where a search began.
+ * In the edit graph, x counts lines of a, and y counts lines of b.  An edge to the right deletes a
+ * line of a, an edge down inserts a line of b, and a diagonal edge keeps a line.  Diagonals are
+ * numbered x - y, counted from the corner where a search began.
  */
 #include "core/textdiff.h"
 
@@ -241,10 +242,10 @@ static struct box met_at(ptrdiff_t x, ptrdiff_t y)
 }
 
 /*
- * Returns the number of the outermost diagonal that round d visits on one side of diagonal 0, as a
- * negative number. edge is the number of diagonals that the box has on that side.  Up to round
- * edge, this is diagonal d.  After that, the outer diagonals have come to the edge of the box and
- * are left out, one more in each round.
+ * Returns the number of the outermost diagonal that round d visits on the negative side of diagonal
+ * 0. edge is the number of diagonals that the box has on that side.  Up to round edge, the
+ * outermost diagonal is -d.  After that, the outer diagonals have come to the edge of the box, and
+ * one more of them is left out in each round.
  */
 static ptrdiff_t outermost(ptrdiff_t d, ptrdiff_t edge)
 {
@@ -267,7 +268,7 @@ static struct box gap_between(const struct search *search, struct box box)
 	for (ptrdiff_t k = -left; k <= right; k += 2) {
 		ptrdiff_t x = forward[k], y = x - box.x0 + box.y0 - k;
 
-		/* A path may run past the edge of the box.  Such a path is of no use. */
+		/* A path may run past the edge of the box.  Such a path does not count. */
 		if (x <= box.x1 && y <= box.y1 && x + y > gap.x0 + gap.y0)
 			gap.x0 = x, gap.y0 = y;
 	}

@@ -27,16 +27,17 @@ struct textdiff_hunk {
 size_t textdiff_hunks(struct str a, struct str b, struct textdiff_hunk **hunks);
 
 /*
- * Append a unified diff with context lines of context, or nothing if the contents are equal.  The
- * headers are "--- NAME" and "+++ NAME" with the names as given, so the caller quotes them.  A last
- * line without a newline is followed by "\ No newline at end of file", as diff(1) prints it.
+ * Append a unified diff, or nothing if the contents are equal.  The parameter context is the number
+ * of unchanged lines around each change.  The headers are "--- NAME" and "+++ NAME" with the names
+ * as given, so the caller quotes them.  A last line without a newline is followed by "\ No newline
+ * at end of file", as diff(1) prints it.
  */
 void textdiff_unified(struct buf *out, struct str a, struct str b, const char *name_a,
 	const char *name_b, size_t context);
 
 /*
- * Append the name of one side for textdiff_unified: prefix and path, quoted, or /dev/null for a
- * side that does not exist.
+ * Append the name of one side for textdiff_unified: prefix and path, quoted.  The name of a side
+ * that does not exist is /dev/null.
  */
 void textdiff_name(struct buf *out, const char *prefix, bool exists, struct str path);
 

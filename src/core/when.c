@@ -1,6 +1,6 @@
 /*
- * Each parser scans a text and returns a moment, or false when the text is not of its kind.  A
- * moment can have any year.  Only when_parse, at the end, checks that it fits into an int64_t of
+ * Each parser reads a text and returns a moment, or false when the text has another form.  A moment
+ * can have any year.  Only when_parse, at the end, checks that it fits into an int64_t of
  * nanoseconds (years 1677 to 2262).
  */
 #include "core/when.h"
@@ -502,7 +502,7 @@ const char *when_relative(int64_t instant, int64_t now, char out[40])
 		snprintf(out, 40, "now");
 		return out;
 	}
-	/* "13 days ago" says more than "1 week ago". */
+	/* Weeks are skipped, since "13 days ago" says more than "1 week ago". */
 	while (seconds < (uint64_t)units[i].seconds || units[i].seconds == WEEK)
 		i--;
 	unsigned long long count = seconds / (uint64_t)units[i].seconds;

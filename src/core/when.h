@@ -10,15 +10,15 @@
 
 #define WHEN_SECOND INT64_C(1000000000)
 /*
- * The last and the first instant that are used: whole seconds in the years 2262 and 1677.  File
- * times may lie beyond them.
+ * The last and the first instant that strata uses.  They are whole seconds, in the years 2262 and
+ * 1677.  File times may lie beyond them.
  */
 #define WHEN_LAST ((INT64_MAX / WHEN_SECOND - 1) * WHEN_SECOND)
 #define WHEN_FIRST (-WHEN_LAST)
 #define WHEN_MS INT64_C(1000000)
 
 int64_t when_monotonic(void); /* ns of a clock that nobody sets, for measuring */
-/* The time now by the clock that sets file times, which is at most one tick behind. */
+/* The time now by the clock that sets file times.  It is at most one tick behind. */
 int64_t when_coarse(void);
 /* The instant of a time that the kernel gives in two parts; limited to WHEN_FIRST and WHEN_LAST. */
 int64_t when_of(int64_t sec, uint32_t nsec);

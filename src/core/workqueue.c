@@ -20,7 +20,7 @@ static size_t rounded(size_t len)
 	return (len + sizeof(struct header) - 1) / sizeof(struct header) * sizeof(struct header);
 }
 
-/* Set awaited to number unless a smaller number is awaited.  Called with the mutex. */
+/* Set awaited to number unless a smaller number is awaited.  The caller has locked the mutex. */
 static void note_awaited(struct workqueue *queue, uint64_t number)
 {
 	uint64_t awaited = queue->awaited;
@@ -50,7 +50,7 @@ static void wake_waiters(struct workqueue *queue)
  *
  * The order in which done and awaited are accessed matters.  A waiter writes awaited and then reads
  * done; this function writes done and then reads awaited.  So either the waiter sees that its item
- * is done, or its number is seen here.
+ * is done, or this function sees the number of the waiter.
  */
 static void work_on_next(struct workqueue *queue)
 {
@@ -65,7 +65,7 @@ static void work_on_next(struct workqueue *queue)
 
 /*
  * If all items in taken are done, take the items in coming.  Returns whether taken has items left.
- * Called with the mutex, or by the producer that holds the queue.
+ * The caller has locked the mutex, or is the producer that holds the queue.
  */
 static bool take_items(struct workqueue *queue)
 {
@@ -83,8 +83,8 @@ static bool take_items(struct workqueue *queue)
 /* --- the thread --- */
 
 /*
- * Work on the items in taken until they are done or the queue is held.  Called with the mutex,
- * which is released during the work.
+ * Work on the items in taken until they are done or the queue is held.  The caller has locked the
+ * mutex, which is released during the work.
  */
 static void work_on_taken(struct workqueue *queue)
 {
@@ -191,8 +191,8 @@ void workqueue_add_once(struct workqueue *queue, struct workqueue_once *once, si
 }
 
 /*
- * This is an exchange and not a store, so that it reads the value that a second add wrote.  The
- * work then sees everything that was written before that add.
+ * The flag is cleared by an exchange and not by a store.  So this thread reads the value that the
+ * last add wrote, and the work sees everything that was written before that add.
  */
 struct workqueue_once *workqueue_begin_once(const void *item)
 {
@@ -221,7 +221,7 @@ void workqueue_hold(struct workqueue *queue)
 	while (queue->busy)
 		pthread_cond_wait(&queue->ended, &queue->mutex);
 	pthread_mutex_unlock(&queue->mutex);
-	/* The thread may have stopped in the middle of the items it has taken. */
+	/* The thread may have stopped before it had done all items it took. */
 	while (take_items(queue))
 		while (queue->at < queue->taken.len)
 			work_on_next(queue);

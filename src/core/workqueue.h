@@ -56,12 +56,12 @@ void workqueue_init(struct workqueue *queue, void (*work)(void *arg, const void 
 int workqueue_start(struct workqueue *queue, struct err *err);
 /*
  * Add a copy of the len bytes of item.  The copy is aligned for any type.  If the queue was held,
- * the thread starts to work again.  But if more than max bytes are waiting, hold the queue, so that
- * all items are done on return.  Returns the item's number.
+ * the thread starts to work again.  If more than max bytes are waiting, the queue is held instead,
+ * so all items are done on return.  Returns the item's number.
  */
 uint64_t workqueue_add(struct workqueue *queue, const void *item, size_t len, size_t max);
 
-/* A member of an object that waits in the queue at most once at a time. */
+/* A member of an object that stands at most once in the queue. */
 struct workqueue_once {
 	_Atomic bool queued;      /* it is in the queue, and its work has not begun */
 	_Atomic unsigned pending; /* times it was queued, less the times its work ended */
@@ -74,7 +74,7 @@ struct workqueue_once {
 void workqueue_add_once(struct workqueue *queue, struct workqueue_once *once, size_t max);
 /*
  * Called by the work function: returns the member that was added.  From now on, the object can be
- * added and worked on once more.  The work function ends with workqueue_end_once.
+ * added again.  The work function ends with workqueue_end_once.
  */
 struct workqueue_once *workqueue_begin_once(const void *item);
 void workqueue_end_once(struct workqueue_once *once);

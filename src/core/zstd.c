@@ -153,7 +153,7 @@ int zstd_in_add(struct zstd_in *stream, const void *bytes, size_t len,
 
 	if (!stream->context)
 		return err_set(err, ERR_LIMIT, "out of memory for decompression");
-	/* A full output buffer may mean that more is left in the context. */
+	/* A full output buffer may mean that the context holds further output. */
 	while (in.pos < in.size || out.pos == out.size) {
 		if (stream->whole && in.pos < in.size)
 			return err_set(err, ERR_CORRUPT, "compressed data goes on after its end");

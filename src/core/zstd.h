@@ -20,7 +20,8 @@ size_t zstd_bound(size_t len);
  */
 size_t zstd_compress(void *out, size_t room, const void *bytes, size_t len);
 /*
- * Expand 'stored' compressed bytes to exactly len bytes.  Returns ERR_CORRUPT if they are damaged.
+ * Expand the 'stored' compressed bytes to exactly len bytes.  Returns ERR_CORRUPT if they are
+ * damaged.
  */
 int zstd_expand(void *out, size_t len, const void *bytes, size_t stored, struct err *err);
 void zstd_thread_end(void);

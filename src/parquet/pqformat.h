@@ -28,7 +28,8 @@
 #define PQ_VERSION 1
 
 /*
- * Limits of strata, not of Parquet.  The writer keeps to them, so that the reader can check them.
+ * Limits of strata, not of Parquet.  The writer keeps to them, and the reader refuses larger
+ * values.
  */
 #define PQ_GROUP ((size_t)16 << 20)            /* both pages together of a group of several rows */
 #define PQ_PAGE_MAX (PQ_GROUP + PQ_LENGTH_LEN) /* longest page that is read as a whole */

@@ -1,10 +1,10 @@
 /*
  * A table may come from anyone, so the footer is checked.  The schema must be that of pqwrite.  Row
  * groups must follow each other in the file without overlapping.  The page header of each chunk
- * must agree with the footer.  So a few bytes cannot stand for many groups.
+ * must agree with the footer.  So a small file cannot claim to have many or huge groups.
  *
- * A group expands to at most PQ_PAGE_MAX bytes, unless it has a single row.  A larger content is
- * never in the heap as a whole.
+ * A group expands to at most PQ_PAGE_MAX bytes, unless it has a single row.  The content of such a
+ * row may be larger, and is never in the heap as a whole.
  */
 #include "parquet/pqread.h"
 
@@ -56,7 +56,7 @@ struct pqread {
 	size_t n_groups, groups_cap;
 	uint64_t rows;
 	struct arena pages; /* pages of keys */
-	uint64_t key_bytes; /* bytes of these pages */
+	uint64_t key_bytes; /* bytes of the pages of keys */
 	struct str *keys;
 	uint32_t *sorted; /* numbers of the rows, sorted by key, then by number */
 	/* The row group whose contents are in memory. */
@@ -81,7 +81,7 @@ static int read_at(struct pqread *table, void *out, size_t len, uint64_t at, str
 
 /* --- footer --- */
 
-/* Begin a list of structs.  Returns their number, or 0 if the field is something else. */
+/* Begin to read a list of structs.  Returns their number, or 0 if the field has another type. */
 static size_t get_structs(
 	struct thrift_in *in, const struct thrift_field *field, struct thrift_field *item)
 {

@@ -35,7 +35,7 @@ struct page {
 /* The row that was begun and not ended. */
 struct row {
 	bool begun;
-	bool alone;    /* it has a row group of its own, which is being written */
+	bool alone;    /* the row has a group of its own, which is being written */
 	uint64_t owed; /* bytes of content that are still missing */
 	/* Lengths of the gathered pages before this row. */
 	size_t keys, contents;
@@ -46,7 +46,7 @@ struct pqwrite {
 	int fd; /* borrowed */
 	enum pqwrite_codec codec;
 	uint64_t end;  /* end of the complete row groups */
-	uint64_t rows; /* all rows, with the gathered ones */
+	uint64_t rows; /* all rows, including those that wait in the group being gathered */
 	uint64_t key_bytes;
 	struct buf groups; /* metadata of the complete row groups, as it will be in the footer */
 	uint32_t n_groups;
@@ -139,8 +139,8 @@ static int pack(struct pqwrite *table, const void *bytes, size_t len, struct err
 }
 
 /*
- * Add bytes to the page.  Whole pieces are compressed where they are; the rest is kept for the next
- * call.
+ * Add bytes to the page.  Whole pieces are compressed directly from bytes.  The rest is copied and
+ * waits for the next call.
  */
 static int page_add(struct pqwrite *table, const void *bytes, size_t len, struct err *err)
 {
@@ -216,7 +216,7 @@ static uint64_t chunk_end(const struct chunk *chunk)
 	return chunk->offset + chunk->stored;
 }
 
-/* Write a page that is in memory as a chunk at an offset. */
+/* Write a page that is in memory to the file at the offset 'at', as a chunk. */
 static int write_chunk(struct pqwrite *table, const struct buf *raw, uint64_t at, uint32_t rows,
 	struct chunk *chunk, struct err *err)
 {

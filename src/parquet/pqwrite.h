@@ -18,8 +18,8 @@
 
 #define PQWRITE_GROUP PQ_GROUP
 /*
- * The size of a page is an int32, also after compression, which makes some data longer by up to
- * 1/65.
+ * The format stores the size of a page as an int32, before and after compression.  Compression
+ * makes some data longer by up to 1/65.
  */
 #define PQWRITE_CONTENT_MAX ((uint64_t)INT32_MAX - ((uint64_t)64 << 20))
 

@@ -9,7 +9,10 @@
 static uint64_t gear[256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Fill the table by splitmix64.  Any fixed, well-mixed numbers would do. */
+/*
+ * Fill the table by splitmix64.  The numbers must be fixed and well mixed, but need no other
+ * property.
+ */
 static void fill_gear(void)
 {
 	uint64_t state = UINT64_C(0x7374726174610001); /* "strata", 1 */

@@ -19,9 +19,11 @@
 #define CACHED_QUERIES 256
 #define BUSY_MS 30000
 #define LOG_PAGES_RUNNING 2000 /* a longer log is copied into the main file */
-#define LOG_PAGES_CLOSED 400   /* a longer log is emptied at close */
+#define LOG_PAGES_CLOSED 400   /* at close, a longer log is emptied */
 #define LOG_HEADER 32
-/* an emptied log keeps its size up to this many bytes; more than LOG_PAGES_CLOSED pages */
+/*
+ * An emptied log keeps its size up to this many bytes.  This is more than LOG_PAGES_CLOSED pages.
+ */
 #define LOG_KEPT (1 << 20)
 /*
  * SQLite truncates the index of its log (the -shm file) to this size.  It truncates no other file
@@ -42,8 +44,8 @@
 #define SHRINK_SHARE 8
 #define SHRINK_STEP "512"
 /*
- * bytes of the largest database that is rewritten: its VACUUM takes about 50 ms, during which no
- * other process can write
+ * A database of up to this many bytes is rewritten as a whole.  Its VACUUM takes about 50 ms,
+ * during which no other process can write.
  */
 #define REMADE_MAX ((int64_t)4 << 20)
 #define AUTO_VACUUM_INCREMENTAL 2 /* the value of PRAGMA auto_vacuum */
@@ -51,7 +53,7 @@
 
 struct db_query {
 	struct db *db;
-	const char *sql; /* a literal, by whose address the query is found */
+	const char *sql; /* a literal; the query is found by this address */
 	sqlite3_stmt *stmt;
 	bool busy;
 };
@@ -66,9 +68,9 @@ struct db {
 };
 
 /*
- * The errno of the last attempt to open a file for writing.  When SQLite cannot open a file for
- * writing, it opens the file for reading, and forgets why the first attempt failed, for instance
- * because the disk is full.
+ * The errno of the last failed attempt to open a file for writing.  After such a failure, SQLite
+ * opens the file for reading, and forgets why the first attempt failed, for instance because the
+ * disk is full.
  */
 static _Thread_local int open_errno;
 static _Thread_local bool made_file; /* a file was made after the last sync of a directory */
@@ -89,8 +91,9 @@ static int watched_open(const char *path, int flags, int mode)
 
 /*
  * Open a directory that SQLite wants to sync, unless there is nothing to sync.  After the first
- * sync of a log, SQLite also syncs the directory, in case the log is new.  Nearly always the log is
- * an old one, and then a commit needs no third sync.
+ * sync of a log, SQLite also syncs the directory, in case the log is new.  The log is nearly always
+ * an old one.  Then no sync of the directory is needed, which saves a commit the third of its
+ * syncs.
  */
 static int watched_directory(const char *path, int *fd)
 {
@@ -116,12 +119,12 @@ static bool is_log(int fd)
 }
 
 /*
- * Empty the log.  SQLite would truncate the log, after all of it was copied into the main file.
- * Here its header is overwritten instead: a log without a header counts as empty, too, and to sync
- * a file that is overwritten costs half of what it costs to sync one that grows.
+ * Empty the log.  After the log was copied into the main file, SQLite would truncate it.  Here the
+ * header of the log is overwritten instead.  A log without a header counts as empty, too.  A sync
+ * of a file that was overwritten costs half as much as a sync of a file that has grown.
  *
- * SQLite syncs the next header before anything behind it.  So a crash before that leaves the whole
- * old log or no log, never a part of it.
+ * SQLite syncs the next header before the frames behind it.  So a crash before that sync leaves the
+ * whole old log or no log, never a part of it.
  */
 static int empty_log(int fd)
 {
@@ -135,9 +138,9 @@ static int empty_log(int fd)
 }
 
 /*
- * Make the index of the log invalid.  The index is shared memory, and the first process that opens
- * it truncates it to INDEX_CUT bytes.  Here the index is filled with zeros instead: that makes it
- * invalid, too, and needs no new blocks on a full disk.
+ * Make the index of the log invalid.  The index is shared memory.  The first process that opens it
+ * would truncate it to INDEX_CUT bytes.  Here the index is filled with zeros instead, which makes
+ * it invalid, too, and needs no new blocks on a full disk.
  */
 static int empty_index(int fd)
 {
@@ -188,8 +191,8 @@ static void watch_calls(void)
 }
 
 /*
- * Returns the errno of the system call that failed.  SQLite does not always pass it on, but the
- * files that SQLite has open remember it.
+ * Returns the errno of the system call that failed.  SQLite does not always pass the errno on, but
+ * can be asked for the last errno of each file it has open.
  */
 static int system_errno(struct db *db, int last)
 {
@@ -203,8 +206,8 @@ static int system_errno(struct db *db, int last)
 	if (!error)
 		(void)sqlite3_file_control(db->handle, NULL, SQLITE_FCNTL_LAST_ERRNO, &error);
 	/*
-	 * A journal that is closed has no errno.  Then last, the value that errno had after the
-	 * call, is used if it means that space ran out.
+	 * A journal that was closed cannot be asked for its errno.  Then the value that errno had
+	 * after the call, last, is used if it means that space ran out.
 	 */
 	if (!error && (last == ENOSPC || last == EDQUOT))
 		error = last;
@@ -264,10 +267,11 @@ static int after_commit(void *arg, sqlite3 *handle, const char *name, int pages)
 
 /*
  * Let the log stay when the last connection closes.  If the log were made, copied and removed each
- * time, that would cost a small commit four of its six syncs.  But the first process that opens the
- * database reads all of the log, even what was already copied.  So db_close empties a log that has
- * become long.  That costs this commit two syncs and the next one two more, so it must not happen
- * often.
+ * time, that would be four of the six syncs of a small commit.
+ *
+ * However, the first process that opens the database reads all of the log, even the part that was
+ * already copied.  So db_close empties a log that has become long.  That costs this commit two
+ * syncs and the next one two more, so it must not happen often.
  */
 static void keep_log(struct db *db)
 {
@@ -281,7 +285,8 @@ static void keep_log(struct db *db)
 /*
  * Call SQLite's checkpoint twice.  The first call copies nearly all of the log while other
  * processes read and write.  The second call empties the log, for which it takes the write lock.
- * It must not wait for readers, who may take minutes, since writers would have to wait as well.
+ * The second call must not wait for readers, who may take minutes, since writers would have to
+ * wait, too.
  */
 void db_checkpoint(struct db *db)
 {
@@ -331,7 +336,7 @@ void db_shrink(struct db *db, void (*pause)(void *arg), void *arg)
 	if (read_pragma(db, "PRAGMA auto_vacuum") == AUTO_VACUUM_INCREMENTAL) {
 		/*
 		 * Other processes may use and free pages meanwhile.  When the number of free pages
-		 * no longer falls, those that are left wait for the next shrink.
+		 * no longer falls, the remaining ones are left to the next shrink.
 		 */
 		for (; unused && unused < before;
 			unused = read_pragma(db, "PRAGMA freelist_count")) {
@@ -402,10 +407,10 @@ static bool has_log(const char *path)
 }
 
 /*
- * Open a database to read it.  The write-ahead log needs a file of shared memory, which this
- * process may be unable to make in a read-only copy or in another user's environment.  Then the
- * database is opened as 'immutable', which reads only the main file.  That is right only if the log
- * has nothing that the main file lacks.
+ * Open a database to read it.  The write-ahead log needs a file of shared memory.  This process may
+ * be unable to make that file in a read-only copy or in another user's environment.  Then the
+ * database is opened as 'immutable', which reads only the main file.  This is right only if all
+ * transactions of the log are in the main file, too.
  */
 static int open_read_only(struct db *db, const char *path, struct err *err)
 {

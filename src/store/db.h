@@ -75,14 +75,14 @@ void db_rollback(struct db *db); /* no-op outside a transaction */
 int db_end(struct db *db, int r, struct err *err);
 bool db_in_transaction(struct db *db);
 /*
- * Copy the log into the main file, and empty the log unless another process is reading it.  Called
- * after much was written.  No other process has to wait.
+ * Copy the log into the main file, and empty the log unless another process is reading it.  Call
+ * this after much was written.  No other process has to wait.
  */
 void db_checkpoint(struct db *db);
 /*
- * While on is set, the log is not copied into the main file, however long it gets.  A caller that
- * keeps other processes from writing sets it, so that they wait no longer than necessary.  A long
- * log is copied when on is set to false again.
+ * Between a call with on set and a call without it, the log is not copied into the main file,
+ * however long it gets.  This is for a caller that keeps other processes from writing, so that they
+ * wait no longer than necessary.  The second call copies a long log.
  */
 void db_defer_checkpoints(struct db *db, bool on);
 /*

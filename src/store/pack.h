@@ -38,7 +38,7 @@ struct pack_record {
 };
 
 void pack_encode(const struct pack_record *record, uint8_t out[PACK_HEADER]);
-/* Returns ERR_CORRUPT unless pack_encode could have written the header. */
+/* Returns ERR_CORRUPT if the header cannot be one that pack_encode wrote. */
 int pack_decode(const uint8_t in[PACK_HEADER], struct pack_record *record, struct err *err);
 
 /*

@@ -18,9 +18,9 @@
 	"  PRIMARY KEY (hash, type)) WITHOUT ROWID;"
 
 /*
- * Keys are random, so in a large table each new row changes a page of its own.  Rows that come in
- * small numbers therefore go to a small table, fresh, and are moved to the table object when there
- * are many.  An object has a row in one of the two tables.
+ * Keys are random, so in a large table each new row changes a different page.  Rows that come in
+ * small numbers therefore go to the small table "fresh".  They are moved to the table "object" when
+ * there are many.  An object has a row in one of the two tables.
  */
 const char store_schema[] =
 	"CREATE TABLE object" OBJECT_COLUMNS
@@ -210,7 +210,7 @@ void store_reading_begin(struct store *store)
 
 	/*
 	 * A process that opened the store to read does not keep gc out, and gc may move objects.
-	 * So it must see the new places, and must not stay in one transaction.
+	 * Such a process must see the new places, so it must not stay in one transaction.
 	 */
 	if (store->read_only || store->scratch || db_in_transaction(store->db))
 		return;
@@ -414,9 +414,9 @@ static int take_last_pack(struct store *store, uint32_t *last, struct err *err)
 		return 0; /* the pack is full, or it is damaged, which is left to fsck */
 	if (stx.stx_size > size) {
 		/*
-		 * Rows of a killed writer may still appear for the bytes behind the recorded end,
-		 * unless the database is sealed (store_seal).  That is impossible inside a
-		 * transaction.
+		 * A killed writer may have left rows for the bytes behind the recorded end, and
+		 * these rows may still appear.  So the database is sealed first (store_seal), which
+		 * is impossible inside a transaction.
 		 */
 		if (db_in_transaction(store->db))
 			return 0;
@@ -551,8 +551,8 @@ int store_append(struct store *store, const uint8_t header[PACK_HEADER], const v
 
 		r = store_write_out(store, err);
 		/*
-		 * Have the disk start to write.  Otherwise the flush would have to wait for all of
-		 * it.
+		 * Have the disk start to write now.  Otherwise the flush would have to wait for the
+		 * whole pack.
 		 */
 		if (r >= 0 && !store->scratch)
 			at_sync_soon(store->out_fd, store->out_end - len, len);
@@ -679,8 +679,8 @@ static int insert_rows(struct store *store, struct err *err)
 			(int64_t)row->place.offset, (int64_t)row->place.stored,
 			(int64_t)row->place.raw);
 		/*
-		 * Another process has stored the same object before.  The copy of this process has
-		 * no row, and gc removes it.
+		 * Another process has stored the same object before.  So the copy of this process
+		 * has no row, and gc removes it.
 		 */
 		if (r >= 0 && !db_changed(store->db)) {
 			store->unflushed.objects--;
@@ -821,7 +821,7 @@ int store_seal_locked(struct store *store, struct err *err)
 
 	if (r < 0)
 		return r;
-	/* Any change will do.  No pack has the number 0, so this one has no effect. */
+	/* Any change will do.  No pack has the number 0, so the inserted row means nothing. */
 	r = db_run(store->db, err, "INSERT INTO pack VALUES (0, 0)", "");
 	if (r >= 0)
 		r = db_run(store->db, err, "DELETE FROM pack WHERE id = 0", "");

@@ -69,8 +69,8 @@ int store_flush(struct store *store, struct err *err);
 void store_flush_ahead(struct store *store);
 
 /*
- * Make every later put and flush fail with why.  This is called when the transaction of a flush was
- * rolled back, since its rows are gone although the store believes that they exist.
+ * Make every later put and flush fail with the error why.  Call this when the transaction of a
+ * flush was rolled back: its rows are gone, but the store believes that they exist.
  */
 void store_poison(struct store *store, const struct err *why);
 
@@ -95,21 +95,21 @@ int store_rest(struct store *store, struct err *err);
  *
  * A writer that was killed while it committed may have left its rows in the log.  No process that
  * has the database open sees them.  But when the last of these processes is gone, the log is read
- * again, and then the rows appear.  So this is called before a file is removed because no row
- * points at it.  No writer may be at work during the call.
+ * again, and then the rows appear.  A file that no row points at must not be removed before that is
+ * ruled out by this call.  No writer may be at work during the call.
  */
 int store_seal(struct store *store, struct err *err);
 
-/* ---- maintenance: the caller keeps other writers out, or gives begin and end ---- */
+/* ---- maintenance: the caller keeps other writers out, or sets begin and end ---- */
 
 struct store_sweeper {
 	/* Whether an object is needed.  This function must not use the store. */
 	bool (*live)(void *arg, const struct object_key *key);
 	/*
-	 * begin and end are called around each short piece of work during which no other process
-	 * may write.  Between two pieces, other processes can write; after begin, live() also knows
-	 * the objects that they have stored.  Both are NULL if the caller keeps other writers out
-	 * anyway.
+	 * These two functions are called around each short piece of work during which no other
+	 * process may write.  Between two pieces, other processes can write.  After begin, live()
+	 * must also know the objects that they have stored.  Both are NULL if the caller keeps
+	 * other writers out all the time.
 	 */
 	int (*begin)(void *arg, struct err *err);
 	void (*end)(void *arg);

@@ -8,7 +8,7 @@
 #define STORE_PACK_TARGET ((uint64_t)256 << 20) /* a pack of this size gets no more objects */
 #define STORE_PACK_FDS 64
 #define STORE_SCRATCH_PACK UINT32_MAX
-#define STORE_FRESH_BATCH 8192        /* a flush of this many rows goes to the table object */
+#define STORE_FRESH_BATCH 8192        /* so many rows at once bypass the table fresh */
 #define STORE_FRESH_STEP 1024         /* rows that maintenance moves from fresh at a time */
 #define STORE_FRESH_MAX 16384         /* if fresh has more rows, all are moved to object */
 #define STORE_PENDING_MAX (64u << 10) /* rows held in memory before an automatic flush */
@@ -84,12 +84,12 @@ struct store {
 	size_t cache_bytes;
 };
 
-/* The functions of this part are called with the lock held. */
+/* The caller of the functions in this part holds the lock of the store. */
 int store_find(struct store *store, const struct object_key *key, struct store_place *place,
 	struct err *err); /* 1 found, 0 not */
 /*
- * Returns the place in a row of a query.  The columns from this one on are pack, offset, stored,
- * raw.
+ * Returns the place that a row of a query holds.  Four columns, beginning with the given one, are
+ * pack, offset, stored and raw.
  */
 struct store_place store_row_place(struct db_query *query, int column);
 int store_pack_fd(struct store *store, uint32_t pack, struct err *err); /* borrowed */

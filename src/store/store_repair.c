@@ -1,8 +1,8 @@
 /*
  * A repair reads each pack from end to end, and makes the index agree with the packs.  The key of
- * every intact record is noted in a temporary table.  At the end, a row whose key is not in that
- * table is checked once more at the place it points to.  It is deleted if no intact record is
- * there.  All of this is one transaction.
+ * every intact record is noted in a temporary table.  At the end, each row whose key is not in that
+ * table is checked once more.  The row is deleted if there is no intact record at the place it
+ * points to.  All of this is one transaction.
  *
  * The packs themselves are not changed, except for a damaged start.  Damaged records lose their
  * rows, and are dropped when gc next rewrites the pack.  Before the transaction is committed, a
@@ -221,8 +221,8 @@ static int index_record(struct repair *repair, uint32_t pack, uint64_t offset, s
 }
 
 /*
- * Read the next rows after last, in key order, for whose keys no intact record was seen.  Returns
- * the number of rows, or a negative error.
+ * Read the next rows after 'last', in key order, whose keys have no intact record that was seen.
+ * Returns the number of rows, or a negative error.
  */
 static int read_suspects(
 	struct repair *repair, const struct object_key *last, struct row *list, struct err *err)

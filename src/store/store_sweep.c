@@ -55,13 +55,16 @@ struct sweep {
 	struct store_record record;
 };
 
-/* Walks the records of one pack in order, and tells of each record whether its row points at it. */
+/*
+ * Walks the records of one pack in order.  For each record, has_row says whether its row points at
+ * this record.
+ */
 struct walk {
 	struct store *store;
 	int fd;
 	uint32_t pack;
 	uint64_t end, next;
-	bool lost; /* after damage: the next record counts only if a row points at it */
+	bool lost; /* behind damage, the next record counts only if a row points at it */
 	uint64_t offset;
 	struct pack_record record;
 	bool has_row;
@@ -88,7 +91,7 @@ static int row_points_here(const struct walk *walk, struct err *err)
 	int r = store_find(walk->store, &walk->record.key, &place, err);
 
 	if (r == -ERR_CORRUPT)
-		return 0; /* the row is impossible: it does not count as met, so the pack stays */
+		return 0; /* a damaged row does not count as met, so the pack stays */
 	if (r <= 0)
 		return r;
 	return place.pack == walk->pack && place.offset == walk->offset &&
@@ -147,7 +150,7 @@ static int keep_writers_out(struct sweep *sweep, struct err *err)
 	if (sweep->held)
 		return 0;
 	db_defer_checkpoints(sweep->store->db, true);
-	/* The function begin uses the store, so the lock is released for it. */
+	/* The caller's function begin uses the store, so the lock is released for the call. */
 	pthread_mutex_unlock(&sweep->store->lock);
 	if (sweeper->begin)
 		r = sweeper->begin(sweeper->arg, err);
@@ -220,8 +223,8 @@ static int delete_dead_rows(struct sweep *sweep, const struct store_pack *pack,
 	while (r >= 0) {
 		r = keep_writers_out(sweep, err);
 		/*
-		 * The function begin reads objects to mark them, which may have closed the
-		 * descriptor.
+		 * The caller's function begin reads objects to mark them, which may have closed the
+		 * descriptor of the pack.
 		 */
 		if (r >= 0)
 			r = walk.fd = store_pack_fd(sweep->store, pack->id, err);
@@ -442,8 +445,8 @@ static int recount_pack(struct sweep *sweep, struct store_pack *pack, struct err
 }
 
 /*
- * Lock a pack, so that no process appends to it.  Returns -1 if there is no such file.  Also
- * returns -1, and sets *in_use, if another process has locked the pack.
+ * Lock a pack, so that no process appends to it.  Returns -1 if there is no such file, or if
+ * another process has locked the pack.  In the second case, *in_use is set.
  */
 static int lock_pack(struct store *store, uint32_t pack, bool *in_use)
 {
@@ -534,7 +537,8 @@ static int sweep_locked(struct sweep *sweep, struct store_stats *freed, struct e
 	store->added = added;
 	if (r < 0) {
 		/*
-		 * The rows of pending copies exist already, so a later flush must not insert them.
+		 * Rows for the copies that are pending exist already, so a later flush must not
+		 * insert them.
 		 */
 		store->broken = *err;
 		return r;

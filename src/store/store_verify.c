@@ -38,7 +38,7 @@ struct check {
 	struct store_packs packs;
 	struct par *par;
 	struct batch *ring;
-	size_t head, count; /* batches that the threads have and that were not retired */
+	size_t head, count; /* the batches that the threads have, in the ring */
 	uint64_t total;
 	struct store_stats sums;
 };
@@ -131,7 +131,9 @@ static void retire_batch(struct check *check)
 		verify->progress(verify->arg, verify->objects, check->total);
 }
 
-/* Returns the batch that is being filled.  It comes after those that the threads have. */
+/*
+ * Returns the batch that is being filled.  In the ring, it comes after those given to the threads.
+ */
 static struct batch *current_batch(struct check *check)
 {
 	return &check->ring[(check->head + check->count) % RING_SIZE];
@@ -228,7 +230,7 @@ static const char *check_pack(struct store *store, const struct store_pack *pack
 	uint64_t size;
 
 	if (!pack->listed)
-		return NULL; /* not listed: rows that point into the pack are faults themselves */
+		return NULL; /* each row that points into the pack is a fault */
 	const char *lost = open_pack(store, pack, &fd, &size);
 	if (lost)
 		return lost;
