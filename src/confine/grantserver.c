@@ -7,8 +7,8 @@
 
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/procfile.h"
 #include "sandbox/message.h"
-#include "sandbox/procfile.h"
 
 #define PEERS_MAX 16
 #define PATIENCE_MS 5000 /* time for a request to arrive */

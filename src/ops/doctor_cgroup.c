@@ -6,9 +6,9 @@
 
 #include "core/at.h"
 #include "core/mem.h"
+#include "core/mountinfo.h"
 #include "core/own.h"
 #include "ops/doctor_priv.h"
-#include "sandbox/mountinfo.h"
 
 /* Make a group in the group dir, freeze it and remove it. */
 static void freeze_in(int dir, struct probe *probe)

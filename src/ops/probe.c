@@ -19,8 +19,8 @@
 #include "core/child.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/procfile.h"
 #include "core/when.h"
-#include "sandbox/procfile.h"
 #include "sandbox/program.h"
 
 #define WAIT_MS 5000       /* how long a child or a program may take to answer */

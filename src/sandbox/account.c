@@ -4,7 +4,7 @@
 
 #include "core/mem.h"
 #include "core/own.h"
-#include "sandbox/procfile.h"
+#include "core/procfile.h"
 
 #define NO_HOME "/"
 #define NO_SHELL "/bin/sh"

@@ -25,11 +25,11 @@
 #include "core/buf.h"
 #include "core/fsids.h"
 #include "core/mem.h"
+#include "core/mountinfo.h"
 #include "core/own.h"
+#include "core/procfile.h"
 #include "sandbox/ids.h"
-#include "sandbox/mountinfo.h"
 #include "sandbox/mounts.h"
-#include "sandbox/procfile.h"
 
 #define MOUNTS_TEXT_MAX ((size_t)16 << 20)
 #define POINT_MODE 0755

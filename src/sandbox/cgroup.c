@@ -12,10 +12,10 @@
 
 #include "core/at.h"
 #include "core/buf.h"
+#include "core/mountinfo.h"
 #include "core/own.h"
+#include "core/procfile.h"
 #include "core/when.h"
-#include "sandbox/mountinfo.h"
-#include "sandbox/procfile.h"
 
 #define FILE_MAX (1 << 20)
 #define EVENTS_MAX 4096

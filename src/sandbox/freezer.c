@@ -12,8 +12,8 @@
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/procfile.h"
 #include "core/when.h"
-#include "sandbox/procfile.h"
 
 #define STAT_MAX 4096
 #define TRY_MS 100         /* until all are continued and stopped again */

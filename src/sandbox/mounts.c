@@ -29,9 +29,9 @@
 #include "core/buf.h"
 #include "core/fsids.h"
 #include "core/own.h"
+#include "core/procfile.h"
 #include "sandbox/ids.h"
 #include "sandbox/mountcall.h"
-#include "sandbox/procfile.h"
 
 #define RESOLV_MAX 65536
 #define ID_TEXT_MAX 12

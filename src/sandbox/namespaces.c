@@ -14,9 +14,9 @@
 #include "core/buf.h"
 #include "core/child.h"
 #include "core/own.h"
+#include "core/procfile.h"
 #include "sandbox/ids.h"
 #include "sandbox/process.h"
-#include "sandbox/procfile.h"
 #include "sandbox/sandbox_user.h"
 
 #define MAP_MAX 16384

@@ -20,7 +20,7 @@
 #include "core/child.h"
 #include "core/mem.h"
 #include "core/own.h"
-#include "sandbox/procfile.h"
+#include "core/procfile.h"
 #include "sandbox/sandbox_user.h"
 
 #ifndef IPV6_FREEBIND

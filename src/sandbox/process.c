@@ -15,7 +15,7 @@
 
 #include "core/at.h"
 #include "core/own.h"
-#include "sandbox/procfile.h"
+#include "core/procfile.h"
 
 #define STAT_MAX 4096
 #define STAT_ARG_START 48 /* fields of /proc/PID/stat, counted from 1 */

@@ -17,9 +17,9 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/pids.h"
+#include "core/procfile.h"
 #include "sandbox/bindlist.h"
 #include "sandbox/ids.h"
-#include "sandbox/procfile.h"
 
 #define FILE_MAX 65536
 #define LEVELS_MAX 33 /* nested PID namespaces, as many as the kernel allows */

@@ -16,9 +16,9 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/pids.h"
+#include "core/procfile.h"
 #include "core/text.h"
 #include "core/when.h"
-#include "sandbox/procfile.h"
 
 #define FILE_MAX 65536
 #define PREFIX "command-"

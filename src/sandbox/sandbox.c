@@ -16,11 +16,11 @@
 
 #include "core/at.h"
 #include "core/own.h"
+#include "core/procfile.h"
 #include "core/when.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/message.h"
 #include "sandbox/process.h"
-#include "sandbox/procfile.h"
 #include "sandbox/sandbox_priv.h"
 
 #define STAT_MAX 4096

@@ -13,9 +13,9 @@
 #include "core/at.h"
 #include "core/child.h"
 #include "core/own.h"
+#include "core/procfile.h"
 #include "sandbox/account.h"
 #include "sandbox/process.h"
-#include "sandbox/procfile.h"
 
 #define MAP_MAX 16384
 

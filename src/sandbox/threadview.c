@@ -10,7 +10,7 @@
 
 #include "core/at.h"
 #include "core/own.h"
-#include "sandbox/procfile.h"
+#include "core/procfile.h"
 
 #define PAGE 4096
 #define STATUS_MAX ((size_t)64 << 10)

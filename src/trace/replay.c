@@ -17,7 +17,7 @@
 #include "core/child.h"
 #include "core/mem.h"
 #include "core/own.h"
-#include "sandbox/procfile.h"
+#include "core/procfile.h"
 #include "trace/replay_compare.h"
 #include "trace/replay_place.h"
 #include "trace/trace.h"

@@ -23,7 +23,7 @@
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
-#include "sandbox/procfile.h"
+#include "core/procfile.h"
 #include "sandbox/sandbox_user.h"
 
 #define OPTIONS_MAX 512

@@ -15,8 +15,8 @@
 
 #include "core/buf.h"
 #include "core/own.h"
+#include "core/procfile.h"
 #include "sandbox/capability.h"
-#include "sandbox/procfile.h"
 #include "userns_fixture.h"
 
 static unsigned long long own_set(const char *name)

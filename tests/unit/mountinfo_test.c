@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "sandbox/mountinfo.h"
+#include "core/mountinfo.h"
 
 static void reads_lines_with_any_number_of_tags(void **state)
 {

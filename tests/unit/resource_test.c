@@ -20,9 +20,9 @@
 #include <cmocka.h>
 
 #include "core/own.h"
+#include "core/procfile.h"
 #include "core/when.h"
 #include "sandbox/cgroup.h"
-#include "sandbox/procfile.h"
 #include "sandbox/resource.h"
 #include "userns_fixture.h"
 

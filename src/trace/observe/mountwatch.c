@@ -6,8 +6,8 @@
 
 #include "core/at.h"
 #include "core/buf.h"
+#include "core/mountinfo.h"
 #include "core/own.h"
-#include "sandbox/mountinfo.h"
 
 #define MOUNTINFO "/proc/self/mountinfo"
 #define READ_AT_ONCE ((size_t)64 << 10)

@@ -10,9 +10,9 @@
 
 #include "core/at.h"
 #include "core/own.h"
+#include "core/procfile.h"
 #include "core/when.h"
 #include "sandbox/bpf.h"
-#include "sandbox/procfile.h"
 #include "sandbox/program.h"
 #include "sandbox/threadview.h"
 #include "trace/observe/effects.h"

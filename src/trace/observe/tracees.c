@@ -11,8 +11,8 @@
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/procfile.h"
 #include "core/uapi.h"
-#include "sandbox/procfile.h"
 #include "sandbox/threadview.h"
 
 #define BUCKETS 1024     /* for threads */

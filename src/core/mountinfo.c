@@ -1,4 +1,4 @@
-#include "sandbox/mountinfo.h"
+#include "core/mountinfo.h"
 
 #include <string.h>
 

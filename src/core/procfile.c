@@ -1,4 +1,4 @@
-#include "sandbox/procfile.h"
+#include "core/procfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
