@@ -1,23 +1,30 @@
-/* admission - what the proxy asks the policy, and the denials that the proxy itself decides. */
+/*
+ * admission - the questions that the proxy asks the policy, and the denials that the proxy itself
+ * decides.
+ */
 #pragma once
 #include "confine/hostname.h"
 #include "policy/verdict.h"
 
 /*
- * Whether a program may connect to this host and port.  A loopback address is also allowed by a
- * rule for "localhost".
+ * Whether a program may connect to this host and port.  If host is a loopback address, a rule for
+ * "localhost" allows it, too.  out is the verdict of the policy.
  */
 bool admission_host(const struct policy *policy, const struct hostname *host, struct verdict *out);
-/* Whether a connection to this host, which the policy allows, may go to this address. */
+/*
+ * Whether a connection to this host, which the policy allows, may use this address of the host.
+ * out is the verdict of the policy.
+ */
 bool admission_address(const struct policy *policy, const struct hostname *host,
 	const union netspace_address *address, struct verdict *out);
 /*
- * Whether the name that a program tells a server (told) fits the connection: it must be the name
- * that was dialled or, if an address was dialled, a name that the policy allows.  what says where
- * the name was found, such as "TLS server name".
+ * Whether told, the name that a program sends to the server, fits the connection.  It must be the
+ * name that was dialled or, if an address was dialled, a name that the policy allows.  The text
+ * what says for people where the name was found, for instance "TLS server name".  If the name does
+ * not fit, out is the denial.
  */
 bool admission_name(const struct policy *policy, const struct hostname *dialled,
 	const struct hostname *told, const char *what, struct verdict *out);
-/* Set out to a denial that does not come from a rule of the policy. */
+/* Fill out with a denial that does not come from a rule of the policy.  The texts are copied. */
 void admission_deny(struct verdict *out, const char *remedy, const char *rule, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -3,12 +3,12 @@
 #include "confine/admission.h"
 #include "sandbox/listeners.h"
 
-#define ATTEMPTS_MAX 64 /* handled at once, before others get their turn */
+#define ATTEMPTS_MAX 64 /* attempts handled before other events get their turn */
 #define NAMES_PORT 53
 
 /*
- * Explain why nothing listens on a port.  A rule may allow all ports of a host, but that means only
- * the ports that some rule names.
+ * Explain why nothing listens on a port.  A rule without a port allows every port of a host, but
+ * the proxy listens only on ports that some rule names.
  */
 static void explain_port(const struct proxy *proxy, struct hostname *host, struct verdict *out)
 {
@@ -18,9 +18,10 @@ static void explain_port(const struct proxy *proxy, struct hostname *host, struc
 }
 
 /*
- * Note a refused attempt at a loopback address.  The loopback device inside is not the machine's.
- * So an attempt that no program inside accepts is a denial only if a program of the machine would
- * accept it; otherwise it would fail anyway.
+ * Note a refused attempt to connect to a loopback address.  Programs inside have a loopback device
+ * of their own, not the machine's.  So an attempt that no program inside accepts is noted as a
+ * denial only if a program of the machine listens at that address.  Otherwise the attempt would
+ * fail without a policy, too.
  */
 static void note_refused(struct proxy *proxy, const struct netspace_attempt *attempt)
 {
@@ -41,7 +42,7 @@ static void note(struct proxy *proxy, const struct netspace_attempt *attempt)
 	if (attempt->refused) {
 		note_refused(proxy, attempt);
 	} else if (attempt->udp) {
-		/* A query for a name, or our answer. */
+		/* The packet is a query for a name, or the proxy's answer to one. */
 		if (host.port == NAMES_PORT || attempt->from_port == NAMES_PORT)
 			return;
 		admission_deny(&verdict, "use TCP, or net.mode \"host\"",

@@ -1,4 +1,7 @@
-/* attempts - notes denials of connections that no listener accepts, and that the kernel refuses. */
+/*
+ * attempts - notes a denial for each connection that no listener accepts or that the kernel
+ * refuses.
+ */
 #pragma once
 #include "confine/proxy_priv.h"
 

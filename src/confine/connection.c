@@ -14,17 +14,17 @@
 #include "core/mem.h"
 #include "core/own.h"
 
-#define FAREWELL_MS 2000 /* time for the program to read why it is refused */
+#define FAREWELL_MS 2000 /* time for a refused program to read the reason */
 #define HTTP_PORT 80
-#define QUERY_HEADER 2 /* the length before a query over TCP */
+#define QUERY_HEADER 2 /* bytes of the length that precedes a query over TCP */
 
 enum stage {
-	STAGE_REQUEST, /* a request of HTTP, or queries for names */
+	STAGE_REQUEST, /* the proxy reads an HTTP request, or queries for names */
 	STAGE_GREETING,
 	STAGE_SOCKS_REQUEST,
 	STAGE_DIALLING,
 	STAGE_OPEN,
-	STAGE_FAREWELL, /* an answer is sent, and what the program sends is thrown away */
+	STAGE_FAREWELL, /* the proxy sends an answer, and throws away what the program sends */
 	STAGE_ENDED,
 };
 
@@ -39,14 +39,14 @@ struct connection {
 	struct hostname target;
 	struct dial dial;
 	struct passage passage;
-	struct buf in;        /* from the program, not judged yet */
+	struct buf in;        /* bytes from the program that have not been judged yet */
 	bool all_in;          /* the program will send no more */
-	struct pump up, down; /* to the server, and to the program */
+	struct pump up, down; /* up: to the server; down: to the program */
 };
 
-/* --------------------------------------------------------------------- ending */
+/* -------------------------------------------------------- end of a connection */
 
-/* Close a socket.  With reset, the other side learns that the connection was not completed. */
+/* Close a socket.  If reset is set, the peer gets a TCP reset instead of a normal end. */
 static void close_socket(struct connection *c, struct poller_event *event, int *fd, bool reset)
 {
 	const struct linger at_once = { .l_onoff = 1, .l_linger = 0 };
@@ -104,7 +104,7 @@ static void run_out_of_patience(void *arg)
 }
 
 /*
- * Send the program what is kept for it, and wait until it has read that and closes the
+ * Send the program the bytes that are kept for it, and wait until it has read them and closes the
  * connection.
  */
 static void say_farewell(struct connection *c)
@@ -116,7 +116,7 @@ static void say_farewell(struct connection *c)
 	poller_set(c->proxy->poller, &c->deadline, FAREWELL_MS);
 }
 
-/* Answer a request of HTTP that has failed. */
+/* Send the answer to a failed HTTP request. */
 static void refuse_http(
 	struct connection *c, int status, const char *why, const struct verdict *verdict)
 {
@@ -124,7 +124,7 @@ static void refuse_http(
 	say_farewell(c);
 }
 
-/* -------------------------------------------------------------------- passing */
+/* -------------------------------------------- checking the bytes of a program */
 
 static void note_malformed(struct connection *c, const char *wrong)
 {
@@ -135,8 +135,8 @@ static void note_malformed(struct connection *c, const char *wrong)
 }
 
 /*
- * Refuse what the program has sent.  It gets an answer only if it speaks HTTP and the server has
- * sent nothing: otherwise it would not understand one.
+ * Refuse the bytes that the program has sent.  The program gets an answer only if it speaks HTTP
+ * and the server has sent nothing yet: otherwise it would not understand the answer.
  */
 static void refuse_passage(struct connection *c, enum passage_result result)
 {
@@ -154,7 +154,10 @@ static void refuse_passage(struct connection *c, enum passage_result result)
 		refuse_http(c, 400, c->passage.wrong, NULL);
 }
 
-/* Judge what the program has sent.  Returns a negative number if the connection is refused. */
+/*
+ * Check the bytes that the program has sent.  Returns a negative number if the connection is
+ * refused.
+ */
 static int judge(struct connection *c)
 {
 	const enum passage_result result = passage_move(
@@ -246,8 +249,8 @@ static void refuse_socks(struct connection *c, enum dial_result result)
 }
 
 /*
- * Tell the program why there is no connection to the host.  If it connected to the address itself,
- * this is possible only if it expects an answer of HTTP.
+ * Tell the program why there is no connection to the host.  A program that connected to the address
+ * itself can be told only if it expects an HTTP answer.
  */
 static void refuse_dial(struct connection *c, enum dial_result result)
 {
@@ -297,7 +300,7 @@ static void be_connected(void *arg, enum dial_result result, int fd)
 	move(c);
 }
 
-/* Connect to the host.  What the program sends meanwhile stays in the socket. */
+/* Connect to the host.  Bytes that the program sends meanwhile stay in the socket. */
 static void dial(struct connection *c)
 {
 	poller_unset(c->proxy->poller, &c->deadline);
@@ -314,7 +317,7 @@ static void drop(struct connection *c, size_t n)
 	buf_truncate(&c->in, c->in.len - n);
 }
 
-/* Send a request for one resource to the host, with its body and nothing after it. */
+/* Send an HTTP request to the host, with its body and nothing after the body. */
 static void forward(struct connection *c, struct httphead_request *request)
 {
 	httpconnect_rewrite(&c->up.kept, request, &c->target);
@@ -322,7 +325,7 @@ static void forward(struct connection *c, struct httphead_request *request)
 	passage_expect_body(&c->passage, request);
 }
 
-/* If the target is an address that stands for a name (namepool.h), replace it by the name. */
+/* If the target is an address that namepool.h has given to a name, replace it by that name. */
 static void use_name(struct connection *c)
 {
 	const struct hostname asked = c->target;
@@ -398,8 +401,8 @@ static void take_socks(struct connection *c)
 }
 
 /*
- * Answer queries for names.  Over TCP, the length of a query comes before it; the same holds for
- * answers.
+ * Answer queries for names.  Over TCP, two bytes with the length precede each query and each
+ * answer.
  */
 static void take_queries(struct connection *c)
 {
@@ -440,8 +443,8 @@ static void take_request(struct connection *c)
 }
 
 /*
- * Send the last answer, and throw away what arrives: unread data would make the kernel reset the
- * connection.
+ * Send the last answer.  Bytes that the program still sends are thrown away, since unread data
+ * would make the kernel reset the connection.
  */
 static void take_leave(struct connection *c)
 {
@@ -456,7 +459,7 @@ static void take_leave(struct connection *c)
 			(c->all_in ? 0u : POLLER_READ) | (c->down.kept.len ? POLLER_WRITE : 0u));
 }
 
-/* Talk to the program before a server is connected. */
+/* Exchange bytes with the program before a server is connected. */
 static void converse(struct connection *c)
 {
 	if (!c->down.kept.len) {
@@ -494,7 +497,7 @@ static void be_ready_for_client(void *arg, unsigned what, bool failed)
 		converse(c);
 }
 
-/* ------------------------------------------------------------------ beginning */
+/* ------------------------------------------------------ start of a connection */
 
 static struct connection *new_connection(struct proxy *proxy, enum proxy_service service, int fd)
 {

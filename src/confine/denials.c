@@ -12,14 +12,14 @@
 #include "core/when.h"
 
 #define AGAIN_NS WHEN_SECOND   /* pause before the same denial is written again */
-#define LINES_A_SECOND_MAX 200 /* lines that are written in a second */
-#define OTHERS_MAX 256         /* a power of two */
+#define LINES_A_SECOND_MAX 200 /* lines written in one second */
+#define OTHERS_MAX 256         /* slots of a hash table; a power of two */
 
-/* When a denial was written last, and how often it has happened. */
+/* When a denial was last written, and how often it has happened. */
 struct told {
 	uint64_t key; /* a hash of the denial */
 	int64_t written;
-	uint64_t times, said; /* said: times, as it was written last */
+	uint64_t times, said; /* said: the value of times in the last written line */
 };
 
 struct denials {
@@ -29,8 +29,12 @@ struct denials {
 	struct told kept_told[DENIALS_KEPT_MAX];
 	size_t n;
 	uint64_t total;
-	struct told others[OTHERS_MAX]; /* found by their keys; a new denial may replace another */
-	int64_t second;                 /* the start of the second in which lines are counted */
+	/*
+	 * A hash table for the denials that are not in kept.  A new denial takes the slot of an
+	 * older one.
+	 */
+	struct told others[OTHERS_MAX];
+	int64_t second; /* the start of the second that lines are counted in */
 	unsigned lines;
 };
 
@@ -59,7 +63,7 @@ void denials_free(struct denials *denials)
 	free(denials);
 }
 
-/* ------------------------------------------------------------------- writing */
+/* ------------------------------------------------------------- writing lines */
 
 static bool is_grant(const struct denial *denial)
 {
@@ -78,7 +82,7 @@ static bool is_about_a_path(const struct denial *denial)
 	       !strcmp(denial->what, "execute");
 }
 
-/* A subject is "HOST:PORT", "[ADDRESS]:PORT", or "HOST". */
+/* Write the members "host" and "port".  A subject is "HOST:PORT", "[ADDRESS]:PORT" or "HOST". */
 static void write_host(struct json *out, const char *subject)
 {
 	const char *colon = strrchr(subject, ':');
@@ -116,7 +120,7 @@ void denials_json(struct json *out, const struct denial *denial)
 }
 
 /*
- * Write a line.  If it cannot be written at once, it is lost: a command must not stop because
+ * Write a line.  A line that cannot be written at once is lost: a command must not stop because
  * nobody reads its denials.
  */
 static void write_to(int fd, const struct buf *line)
@@ -125,7 +129,7 @@ static void write_to(int fd, const struct buf *line)
 
 	if (poll(&sink, 1, 0) != 1 || sink.revents != POLLOUT)
 		return;
-	/* Lock a regular file, which its reader may be emptying.  Nothing else can be locked. */
+	/* The lock works for a regular file only.  The reader of the file may be emptying it. */
 	bool locked = flock(fd, LOCK_EX) == 0;
 	(void)!write(fd, line->data, line->len);
 	if (locked)
@@ -164,7 +168,7 @@ static bool may_write(struct denials *denials, struct told *told)
 	return true;
 }
 
-/* -------------------------------------------------------------------- noting */
+/* ------------------------------------------------------------ noting denials */
 
 static uint64_t key_of(const struct denial *denial)
 {

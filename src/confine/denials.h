@@ -1,15 +1,15 @@
 /*
- * denials - what a policy has denied, as it happens.
+ * denials - writes each denial of a policy as soon as it happens, and keeps a list of denials.
  *
- * Every denial is one line of JSON, written by one write: "time" and "what"; "path" and "access",
- * or "host" and "port", or the "name" of a call or limit; "rule", "remedy", "pid" if it is known,
- * "times".  In one second, the same denial is written at most once, and at most 200 lines of
- * denials.  A line that would have to wait for its reader is lost.  The first DENIALS_KEPT_MAX
- * denials are kept in a list, for the summary at the end and for the node of the command.  Only one
- * process writes denials: the warden.
+ * Every denial is one line of JSON, written by one write.  Its members are "time" and "what"; then
+ * "path" and "access", or "host" and "port", or the "name" of a system call or limit; then "rule",
+ * "remedy", "pid" if the process is known, and "times".  In one second, the same denial is written
+ * at most once, and at most 200 lines are written in all.  A line that would have to wait for its
+ * reader is lost.  The first DENIALS_KEPT_MAX denials are kept in a list, for the summary at the
+ * end and for the node of the command.  Only one process writes denials: the warden.
  *
- * Grants and their revocations while the program runs (grants.h) are written to the same places,
- * since they tell which denials are to be expected.
+ * Grants that are made or revoked while the program runs (grants.h) are written to the same places,
+ * because a grant changes which accesses are denied.
  */
 #pragma once
 #include "core/arena.h"
@@ -23,36 +23,41 @@
 struct denial {
 	/* "read", "write", "execute", "connect", "resolve", "call", "limit", "grant", "revoke" */
 	const char *what;
-	const char *subject; /* path, HOST:PORT, or name of the call */
-	const char *access;  /* if a path is granted or revoked: "read", "write"; else NULL */
+	const char *subject; /* the path, HOST:PORT, or the name of the call */
+	/* For a path that is granted or revoked: "read" or "write"; else NULL. */
+	const char *access;
 	char rule[VERDICT_TEXT_MAX], remedy[VERDICT_TEXT_MAX];
-	int pid; /* inside; 0: not known */
+	int pid; /* as the inside numbers processes; 0: not known */
 	uint64_t times;
 };
 
-struct denials; /* all that were told of */
+struct denials; /* every denial noted so far */
 
 /*
- * Make an empty list.  sink is a descriptor that denials are written to; it is borrowed.  -1:
- * none.
+ * Returns an empty list, which the caller frees.  sink is a descriptor that denials are written to,
+ * or -1 for none; it is borrowed.
  */
 struct denials *denials_new(int sink);
 /*
- * Add a sink.  A regular file is locked by flock(2) for each write, so that a reader may empty it.
- * More sinks than DENIALS_SINKS_MAX are ignored.
+ * Add a descriptor that denials are written to; it is borrowed.  A regular file is locked by
+ * flock(2) for each write, so that its reader may empty it.  Descriptors beyond DENIALS_SINKS_MAX
+ * are ignored.
  */
 void denials_add_sink(struct denials *denials, int sink);
 void denials_free(struct denials *denials);
-/* Note a denial.  what and subject are copied. */
+/* Note a denial.  The texts are copied. */
 void denials_add(struct denials *denials, const char *what, const char *subject,
 	const struct verdict *verdict, int pid);
-/* Write again each denial in the list that has happened more often than its last line says. */
+/* Write those kept denials again that have happened since their last line was written. */
 void denials_flush(struct denials *denials);
-/* Write a line about something that is no denial.  Every such line is written, at once. */
+/*
+ * Write a line about an event that is not a denial.  Such lines are written at once, and none is
+ * left out.
+ */
 void denials_note(struct denials *denials, const struct denial *line);
 /*
- * Returns the denials that are kept, in the order in which they first happened.  *total is the
- * number of all denials.
+ * Returns the denials that are kept, *n of them, in the order in which they first happened.  *total
+ * is the number of all denials.  The list belongs to denials.
  */
 const struct denial *denials_list(const struct denials *denials, size_t *n, uint64_t *total);
 /* Write a denial as members of the object that is open in out. */

@@ -22,7 +22,7 @@ static void end(struct dial *dial, enum dial_result result)
 	dial->ended(dial->arg, result, -1);
 }
 
-/* End without a connection, after all addresses have been tried. */
+/* Report the failure, after all addresses have been tried. */
 static void fail(struct dial *dial)
 {
 	if (dial->denied && !dial->tried)
@@ -63,7 +63,7 @@ static void give_up(void *arg)
 	try_next(dial);
 }
 
-/* Begin to connect to an address.  Returns false if that fails at once. */
+/* Begin to connect to an address.  Returns false if the attempt fails at once. */
 static bool attempt(struct dial *dial, const union netspace_address *address)
 {
 	const bool last = dial->next == dial->n;
@@ -94,7 +94,8 @@ static void try_next(struct dial *dial)
 		union netspace_address *address = &dial->list[dial->next++];
 		struct verdict verdict;
 
-		address->v4.sin_port = htons(dial->target.port); /* the same place in both */
+		/* The member sin6_port is at the same offset. */
+		address->v4.sin_port = htons(dial->target.port);
 		if (!admission_address(&dial->proxy->policy, &dial->target, address, &verdict)) {
 			dial->denied = true;
 			dial->verdict = verdict;

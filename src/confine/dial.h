@@ -1,7 +1,8 @@
 /*
- * dial - connects to a host outside, if the policy allows it.
+ * dial - connects to a host outside, if the policy allows the host.
  *
- * The addresses of the host are tried one after another, if the policy allows the address.
+ * The addresses of the host are tried one after another.  Addresses that the policy denies are left
+ * out.
  */
 #pragma once
 #include "confine/proxy_priv.h"
@@ -17,12 +18,15 @@ enum dial_result {
 struct dial {
 	struct proxy *proxy;
 	struct hostname target;
-	/* Called at the end.  With DIAL_DONE, fd is connected and belongs to the callee. */
+	/*
+	 * Called when the attempt has ended.  With DIAL_DONE, fd is connected and is taken over by
+	 * this function.
+	 */
 	void (*ended)(void *arg, enum dial_result result, int fd);
 	void *arg;
-	struct verdict verdict; /* if the policy denies the host or an address */
-	bool denied;            /* the policy denies an address */
-	bool slow;              /* an address did not answer in time */
+	struct verdict verdict; /* the denial, if the policy denies the host or an address */
+	bool denied;            /* the policy denies one of the addresses */
+	bool slow;              /* one of the addresses did not answer in time */
 	bool tried;
 	union netspace_address list[LOOKUP_ADDRESSES_MAX];
 	size_t n, next;
@@ -32,10 +36,10 @@ struct dial {
 	struct poller_timer deadline;
 };
 
-/* Initialise dial, which is in the memory of the caller. */
+/* Initialise dial, which the caller has allocated. */
 void dial_init(struct dial *dial, struct proxy *proxy,
 	void (*ended)(void *arg, enum dial_result result, int fd), void *arg);
-/* Connect to target.  ended may be called before this returns. */
+/* Connect to target.  The function ended may be called before dial_start returns. */
 void dial_start(struct dial *dial, const struct hostname *target);
-/* Stop connecting.  Does nothing if nothing was started, or if it has ended. */
+/* Stop connecting.  Does nothing if no attempt is under way. */
 void dial_cancel(struct dial *dial);

@@ -4,13 +4,13 @@
 
 #define HEADER sizeof(((struct dns_query *)0)->header)
 #define LABEL_MAX 63
-#define NAME_MAX_BYTES 255 /* bytes of a name in a packet, with the empty label at its end */
+#define NAME_MAX_BYTES 255 /* bytes of a name in a packet, including the empty label at its end */
 #define CLASS_IN 1
-#define NAME_OF_QUESTION 0xc00c /* a reference to the first byte after the header */
+#define NAME_OF_QUESTION 0xc00c /* a compression pointer to the first byte after the header */
 
-/* Bits of the second 16 bits of the header. */
+/* Bits of the second 16-bit word of the header. */
 #define IS_ANSWER 0x8000
-#define OPERATION 0x7800 /* 0: a query */
+#define OPERATION 0x7800 /* 0 stands for a query */
 #define WANTS_RECURSION 0x0100
 #define CAN_RECURSION 0x0080
 
@@ -55,8 +55,8 @@ static size_t read_name(const uint8_t *at, size_t left, struct dns_query *out)
 }
 
 /*
- * Check that a query has one question, no answers and the operation 0, as queries of programs
- * have.
+ * Check that a query has one question, no answers and the operation 0.  Other packets are not
+ * needed by programs.
  */
 static enum dns_code check_header(const struct dns_query *query)
 {

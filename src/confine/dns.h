@@ -1,10 +1,10 @@
 /*
- * dns - queries for names, and answers to them (RFC 1035).
+ * dns - reads queries for names, and writes answers to them (RFC 1035).
  *
  * A query is a header and one question.  Everything after the question is ignored, such as the
- * extensions of EDNS, which an answer need not have.  A name in a query is a plain list of labels:
- * references to other places in the packet (compression) are refused, since there is no earlier
- * name that a question could refer to.
+ * extensions of EDNS, to which an answer need not react.  A name in a query must be a plain list of
+ * labels.  A compressed name, which refers to an earlier name of the packet, is refused, since
+ * nothing precedes the question.
  */
 #pragma once
 #include <stdbool.h>
@@ -15,10 +15,10 @@
 #include "core/str.h"
 
 #define DNS_QUERY_MAX 4096 /* a larger query is dropped */
-#define DNS_TTL 60         /* seconds for which an answer holds */
+#define DNS_TTL 60         /* seconds for which a program may keep an answer */
 
 enum dns_code {
-	DNS_NONE = -1, /* the packet is no query, and gets no answer */
+	DNS_NONE = -1, /* the packet is not a query, and gets no answer */
 	DNS_OK = 0,
 	DNS_MALFORMED = 1,
 	DNS_NO_NAME = 3,
@@ -29,18 +29,21 @@ enum dns_type { DNS_A = 1, DNS_AAAA = 28, DNS_ANY = 255 };
 
 struct dns_query {
 	uint8_t header[12];
-	struct str question; /* as it is in the packet; empty if it is malformed */
+	struct str question; /* the bytes of the question in the packet; empty if it is malformed */
 	uint16_t type;
 	/*
-	 * In lower case, without a dot at its end.  Bytes that no host name has are replaced by
-	 * "?".
+	 * The name in lower case, without a dot at its end.  Each byte that no host name can have
+	 * is replaced by "?".
 	 */
 	char name[HOSTNAME_MAX + 1];
-	bool odd; /* name is not the name of a host */
+	bool odd; /* name cannot be the name of a host */
 };
 
-/* Read a query.  *out is set for codes above 0 as well, so that these queries can be answered. */
+/*
+ * Read a query.  *out is set also for the codes above 0, so that the query can be answered with
+ * that code.
+ */
 enum dns_code dns_read(struct str packet, struct dns_query *out);
-/* Append an answer with a code, and with an address unless address is NULL. */
+/* Append an answer with this code.  If address is not NULL, the answer has this address. */
 void dns_answer(struct buf *out, const struct dns_query *query, enum dns_code code,
 	const union netspace_address *address);

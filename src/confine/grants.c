@@ -12,14 +12,14 @@
 #include "policy/lists.h"
 #include "policy/rule.h"
 
-#define GRANTS_MAX 256 /* each grant takes some mounts */
+#define GRANTS_MAX 256 /* a limit, because each grant takes some mounts */
 #define AGAIN "and start the command again"
 
 struct grant {
-	char *path; /* NULL: it is for a host */
+	char *path; /* NULL for the grant of a host */
 	char *host;
 	bool write;
-	char *rule; /* the rule that allows the grant, with its key */
+	char *rule; /* the rule of the policy that allows the grant, with the rule's key */
 };
 
 struct grants {
@@ -71,7 +71,7 @@ static int check_room(const struct grants *grants, struct err *err)
 		       : err_set(err, ERR_LIMIT, "%d grants hold already", GRANTS_MAX);
 }
 
-/* ------------------------------------------------------------- what is granted */
+/* --------------------------------------------------------------- granted paths */
 
 static bool is_same(const char *a, const char *b)
 {
@@ -89,8 +89,8 @@ static size_t find_grant(const struct grants *grants, const char *path, const ch
 }
 
 /*
- * Whether the mounts deny a path because of a place below the directory dir that the path lies
- * in.
+ * Whether the mounts deny a path because of a denied place that lies below the directory dir and
+ * contains the path.
  */
 static bool is_denied_below(const struct planning *planning, enum verdict_access access,
 	struct str dir, struct str path)
@@ -129,11 +129,11 @@ bool grants_allow(const struct grants *grants, enum verdict_access access, struc
 	return false;
 }
 
-/* ----------------------------------------------------- what paths may be granted */
+/* ----------------------------------------------------- paths that may be granted */
 
 /*
- * Find a denial that covers path and that the rule does not lie in.  Returns NULL if there is
- * none.
+ * Returns a denial that covers the path but not the whole rule, or NULL.  A rule within a denial
+ * may grant access in spite of it.
  */
 static const char *find_denial(const struct policy_list *denials, const char *rule, struct str path)
 {
@@ -144,8 +144,9 @@ static const char *find_denial(const struct policy_list *denials, const char *ru
 }
 
 /*
- * Find a protection of path that neither this rule of fs.grantable lifts by naming the protected
- * name, nor the policy.  Returns the class of the protected name, or NULL.
+ * Find out whether the path has a protected name that neither the policy nor this rule of
+ * fs.grantable names.  Returns the class of the protected name, or NULL if the path is not
+ * protected.
  */
 static const char *find_protection(const struct policy *policy, const char *rule, struct str path)
 {
@@ -158,7 +159,7 @@ static const char *find_protection(const struct policy *policy, const char *rule
 }
 
 /*
- * Judge whether this rule may grant a path.  out->rule says what forbids it, and is empty if
+ * Check whether this rule may grant a path.  out->rule says what forbids the grant, and is empty if
  * nothing does.
  */
 static void judge_rule(const struct policy *policy, enum verdict_access access, const char *rule,
@@ -184,8 +185,8 @@ static void judge_rule(const struct policy *policy, enum verdict_access access, 
 }
 
 /*
- * Find the rule by which a path may be granted.  If there is none, returns NULL, and out says what
- * forbids the grant, and what to do.
+ * Returns the rule by which a path may be granted.  If there is none, returns NULL, and out says
+ * what forbids the grant and how to change that.
  */
 static const char *find_rule(const struct grants *grants, enum verdict_access access,
 	struct str path, struct verdict *out)
@@ -213,7 +214,10 @@ bool grants_may_allow(const struct grants *grants, enum verdict_access access, s
 	return grants && find_rule(grants, access, path, &ignored);
 }
 
-/* Globs stand for what there is at the start, and Landlock has rules for that alone. */
+/*
+ * Whether the path was grantable when the command started.  A glob covers the files that existed
+ * then, and Landlock has rules for these files alone.
+ */
 static bool was_planned(const struct planning *planning, const char *path)
 {
 	for (size_t i = 0; i < planning->grantable.n; i++) {
@@ -226,8 +230,8 @@ static bool was_planned(const struct planning *planning, const char *path)
 }
 
 /*
- * Find a path of fs.allow_write that becomes writable when path is shown: it lies below path, and
- * has no effect as long as it cannot be read.  Returns NULL if there is none.
+ * A path of fs.allow_write has no effect while it cannot be read.  Returns such a path that becomes
+ * writable if the directory path is shown, because it lies below that directory, or NULL.
  */
 static const char *find_opened(const struct grants *grants, const char *path)
 {
@@ -263,7 +267,7 @@ static int judge_path(const struct grants *grants, const char *path, bool write,
 	return 0;
 }
 
-/* -------------------------------------------------------------------- logging */
+/* -------------------------------------------------------------- log of grants */
 
 static void note_change(struct grants *grants, const struct grant *grant, bool revoked)
 {
@@ -282,7 +286,7 @@ static void note_change(struct grants *grants, const struct grant *grant, bool r
 	denials_note(grants->scope.denials, &line);
 }
 
-/* ---------------------------------------------------------------------- paths */
+/* ------------------------------------------------------------ granting a path */
 
 static void allowed_already(const char *rule, struct arena *arena, struct grantwire_answer *out)
 {
@@ -290,7 +294,10 @@ static void allowed_already(const char *rule, struct arena *arena, struct grantw
 	out->rule = arena_strdup(arena, rule);
 }
 
-/* Whether a path is allowed already and needs no grant.  The answer then names the rule. */
+/*
+ * Whether a path is allowed already and needs no grant.  If so, the answer names the rule that
+ * allows it.
+ */
 static bool is_allowed(const struct grants *grants, const char *path, bool write,
 	struct arena *arena, struct grantwire_answer *out)
 {
@@ -342,9 +349,9 @@ static int revoke_path(struct grants *grants, const char *path, struct err *err)
 	return mountplan_unhide(grants->scope.mounts, path, err);
 }
 
-/* ---------------------------------------------------------------------- hosts */
+/* ------------------------------------------------------------ granting a host */
 
-/* Whether a rule with the port wide allows all ports that a rule with the port narrow allows. */
+/* Whether the port of one rule (wide) includes all ports of another rule (narrow). */
 static bool has_ports(int wide, int narrow)
 {
 	if (wide == DOMAINS_PORT_STAR || wide == narrow)
@@ -352,7 +359,10 @@ static bool has_ports(int wide, int narrow)
 	return wide == DOMAINS_PORT_NONE && (narrow == 80 || narrow == 443);
 }
 
-/* Returns the first rule of a list that allows all hosts and ports that rule allows, or NULL. */
+/*
+ * Returns the first rule of a list that allows every host and port that the given rule allows, or
+ * NULL.
+ */
 static const char *find_wider(const struct policy_list *list, const struct domains_rule *rule)
 {
 	struct domains_rule wide;
@@ -407,8 +417,7 @@ static int check_mode(const struct grants *grants, struct err *err)
 }
 
 /*
- * Grant a host.  host is in the form of domains_write_rule, in which equal rules have the same
- * text.
+ * Grant a host.  The text host was written by domains_write_rule, so equal rules have equal texts.
  */
 static int grant_host(struct grants *grants, const char *host, const struct domains_rule *rule,
 	struct arena *arena, struct grantwire_answer *out, struct err *err)
@@ -434,7 +443,7 @@ static int grant_host(struct grants *grants, const char *host, const struct doma
 	return 0;
 }
 
-/* ---------------------------------------------------------------------- both */
+/* ------------------------------------------------------------------ requests */
 
 static int take_back(struct grants *grants, const char *path, const char *host, struct arena *arena,
 	struct grantwire_answer *out, struct err *err)

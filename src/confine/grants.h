@@ -1,13 +1,13 @@
 /*
- * grants - what a command has been granted while it runs, in addition to its policy.
+ * grants - files and hosts that a command may use while it runs, in addition to its policy.
  *
- * The policy bounds what can be granted, by fs.grantable and net.grantable.  A grant lifts a denial
- * of the policy only if the rule of fs.grantable lies within the denial, and it lifts the
+ * The rules fs.grantable and net.grantable of the policy say what can be granted.  A grant lifts a
+ * denial of the policy only if the rule of fs.grantable lies within the denied place.  It lifts the
  * protection of a protected name only if the rule names that name.  So a rule about a larger place
- * never opens anything in it that the author of the policy denied.
+ * never opens a place in it that the author of the policy has denied.
  *
- * A granted path is shown by a mount, which reaches programs that run already; a granted host is a
- * further rule of the proxy.  Each change is written to the denials.
+ * A granted path is shown by a mount, which also reaches programs that run already.  A granted host
+ * becomes a further rule of the proxy.  Each change is written to the denials.
  */
 #pragma once
 #include "confine/denials.h"
@@ -15,12 +15,15 @@
 #include "confine/planning.h"
 #include "confine/proxy.h"
 
-/* What the grants need and change.  Borrowed for as long as the struct grants lives. */
+/*
+ * The objects that grants read and change.  They are borrowed for as long as the struct grants
+ * lives.
+ */
 struct grants_scope {
-	const struct policy *policy; /* resolved */
+	const struct policy *policy; /* with absolute paths (policy_resolve) */
 	const struct planning *planning;
 	struct mountplan_made *mounts;
-	struct proxy *proxy; /* NULL: the policy has no list of hosts */
+	struct proxy *proxy; /* NULL if the policy does not restrict hosts by a list */
 	struct denials *denials;
 };
 
@@ -30,12 +33,12 @@ struct grants *grants_new(const struct grants_scope *scope);
 void grants_free(struct grants *grants);
 
 /*
- * Grant or revoke a path or a host.  ERR_DENIED names the rule that forbids the grant, and what to
- * change.  Fills in changed and rule of the answer; the rule is in arena.
+ * Grant or revoke a path or a host.  ERR_DENIED names the rule that forbids the grant and says what
+ * to change.  Fills in the members changed and rule of the answer; the rule is in arena.
  */
 int grants_change(struct grants *grants, const struct grantwire_request *request,
 	struct arena *arena, struct grantwire_answer *out, struct err *err);
-/* Whether an access that the policy denies is allowed by a grant.  grants may be NULL. */
+/* Whether a grant allows an access that the policy denies.  grants may be NULL. */
 bool grants_allow(const struct grants *grants, enum verdict_access access, struct str path);
-/* Whether the policy allows to grant this access. */
+/* Whether the policy lets this access be granted. */
 bool grants_may_allow(const struct grants *grants, enum verdict_access access, struct str path);

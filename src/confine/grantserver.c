@@ -11,8 +11,8 @@
 #include "sandbox/message.h"
 
 #define PEERS_MAX 16
-#define PATIENCE_MS 5000 /* time for a request to arrive */
-#define STATUS_MAX 65536 /* bytes of /proc/PID/status */
+#define PATIENCE_MS 5000 /* time for a request to arrive after its peer has connected */
+#define STATUS_MAX 65536 /* the largest /proc/PID/status that is read */
 
 struct peer {
 	struct grantserver *server;
@@ -30,7 +30,7 @@ struct grantserver {
 	size_t n;
 };
 
-/* --------------------------------------------------------------------- peers */
+/* ----------------------------------------------------------- connected peers */
 
 static void end_peer(struct peer *peer)
 {
@@ -54,8 +54,8 @@ static void on_deadline(void *arg)
 }
 
 /*
- * Whether a process is in a PID namespace below that of proc.  It then has several numbers in its
- * status, one for each PID namespace from that of proc down to its own.
+ * Whether a process is in a PID namespace below the one that proc shows.  Its status then lists
+ * several numbers: one for each PID namespace from the one of proc down to its own.
  */
 static bool is_below(int proc, pid_t pid)
 {
@@ -80,7 +80,7 @@ static int check_peer(const struct grantserver *server, int fd, struct err *err)
 		return err_errno(err, "look who asks");
 	if (peer.uid != geteuid())
 		return err_set(err, ERR_DENIED, "another user asks");
-	/* A process in a PID namespace above or beside ours has the number 0. */
+	/* The peer has the number 0 if its PID namespace is neither ours nor below ours. */
 	if (peer.pid && is_below(server->options.proc, peer.pid))
 		return err_set(err, ERR_DENIED, "a program in a sandbox asks");
 	return 0;

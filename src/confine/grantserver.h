@@ -1,20 +1,20 @@
 /*
- * grantserver - answers those who grant and revoke (grantwire.h), for the warden.
+ * grantserver - answers requests to grant and revoke (grantwire.h), for the warden.
  *
  * A peer must belong to the user of this process.  It must not be in a PID namespace below that of
- * this process, where the programs inside are.  These do not see the socket, and are refused if
- * they get hold of it all the same.
+ * this process, because the sandboxed programs are there.  These programs do not see the socket,
+ * and are refused even if they get a descriptor of it.
  */
 #pragma once
 #include "confine/grantwire.h"
 #include "confine/poller.h"
 
 struct grantserver_options {
-	int listener; /* borrowed; SOCK_SEQPACKET */
+	int listener; /* a listening SOCK_SEQPACKET socket; borrowed */
 	int proc;     /* the /proc of this process's own PID namespace; borrowed */
 	/*
-	 * Fill in the answer to a well-formed request from a permitted peer.  Its texts may lie in
-	 * arena.
+	 * Fills in the answer to a well-formed request from a permitted peer.  The texts of the
+	 * answer may lie in arena.
 	 */
 	void (*answer)(void *arg, const struct grantwire_request *request, struct arena *arena,
 		struct grantwire_answer *out);
@@ -23,7 +23,7 @@ struct grantserver_options {
 
 struct grantserver;
 
-/* Start to serve from a poller, which is borrowed.  Returns NULL on error. */
+/* Start to serve peers with the events of a poller, which is borrowed.  Returns NULL on error. */
 struct grantserver *grantserver_new(
 	struct poller *poller, const struct grantserver_options *options, struct err *err);
 void grantserver_free(struct grantserver *server);

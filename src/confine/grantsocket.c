@@ -16,10 +16,11 @@
 #include "sandbox/message.h"
 
 #define DIRECTORY ".grants"
-#define NEW "." /* before the name of a socket that does not listen yet */
+#define NEW "." /* prefix of the name of a socket that does not listen yet */
 #define NEW_SECONDS 60
 #define BACKLOG 16
-#define ANSWER_MS 20000 /* a warden that changes mounts may wait for the disk */
+/* Time for an answer: a warden that changes mounts may have to wait for the disk. */
+#define ANSWER_MS 20000
 
 static int open_directory(int run, const char *workspace, bool makes, struct err *err)
 {
@@ -33,8 +34,8 @@ static int open_directory(int run, const char *workspace, bool makes, struct err
 }
 
 /*
- * Make the address of a socket.  It leads through /proc, since the environment's path may be too
- * long for an address.
+ * Returns the address of a socket.  The address leads through /proc, since the path of an
+ * environment may be too long for an address.
  */
 static struct sockaddr_un address_of(int dir, const char *before, const char *name)
 {
@@ -45,7 +46,7 @@ static struct sockaddr_un address_of(int dir, const char *before, const char *na
 	return address;
 }
 
-/* -------------------------------------------------------------------- making */
+/* ----------------------------------------------------------- making a socket */
 
 static int make_name(char out[GRANTSOCKET_NAME], struct err *err)
 {
@@ -58,8 +59,8 @@ static int make_name(char out[GRANTSOCKET_NAME], struct err *err)
 }
 
 /*
- * Make the socket.  It gets its final name when it listens already, so that no other process takes
- * it for the remnant of a killed warden.
+ * Make the socket.  It gets its final name only when it listens: otherwise another process could
+ * take it for the remnant of a killed warden.
  */
 static int listen_at(struct grantsocket *out, struct err *err)
 {
@@ -70,7 +71,7 @@ static int listen_at(struct grantsocket *out, struct err *err)
 	out->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (out->fd < 0)
 		return err_errno(err, "make a socket for grants");
-	/* The file gets the mode of the socket. */
+	/* bind gives the file the mode of the socket. */
 	if (fchmod(out->fd, 0600) < 0 ||
 		bind(out->fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		return err_errno(err, "make a socket for grants");
@@ -99,9 +100,12 @@ void grantsocket_remove(const struct grantsocket *socket)
 		(void)unlinkat(socket->dir, socket->name, 0);
 }
 
-/* -------------------------------------------------------------------- asking */
+/* ---------------------------------------------------------- sending requests */
 
-/* Connect to a warden.  Returns 1, or 0 if the warden is gone; then its socket is removed. */
+/*
+ * Connect to a warden.  Returns 1, or 0 if the warden has ended.  In that case its socket is
+ * removed.
+ */
 static int dial(int dir, const char *name, int *out, struct err *err)
 {
 	struct sockaddr_un address = address_of(dir, "", name);

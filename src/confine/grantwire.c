@@ -6,8 +6,8 @@
 
 #include "core/own.h"
 
-#define SHOWN_ARGUMENTS 16 /* arguments of a command in an answer */
-#define SHOWN_BYTES 256    /* of each */
+#define SHOWN_ARGUMENTS 16 /* arguments of the command that an answer has at most */
+#define SHOWN_BYTES 256    /* bytes of each argument that an answer has at most */
 
 static const struct param params[] = {
 	PARAM(grantwire_request, path, TEXT, 0, "the file or directory"),
@@ -19,7 +19,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-/* ------------------------------------------------------------------ requests */
+/* ---------------------------------------------- reading and writing requests */
 
 static bool is_odd(struct str name)
 {
@@ -80,7 +80,7 @@ int grantwire_read_request(
 	return param_read(&reader, root, err) < 0 ? -(int)err->code : grantwire_check(out, err);
 }
 
-/* ------------------------------------------------------------------- answers */
+/* ----------------------------------------------- reading and writing answers */
 
 void grantwire_write_answer(struct json *out, const struct grantwire_answer *answer)
 {

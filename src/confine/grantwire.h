@@ -1,8 +1,8 @@
 /*
- * grantwire - the requests to grant something to a running command, and the warden's answers.
+ * grantwire - the format of requests for grants to a running command, and of the warden's answers.
  *
- * A request and an answer are each one message of JSON.  A warden answers every request, even one
- * that is not for its command.
+ * A request is one message of JSON, and so is an answer.  A warden answers every request, even one
+ * that does not select its command.
  */
 #pragma once
 #include "core/param.h"
@@ -13,21 +13,24 @@
 struct grantwire_request {
 	const char *path;    /* absolute, without ".", ".." and links */
 	const char *host;    /* a rule as in net.allowed_domains */
-	const char *mode;    /* with path: "read" or "write", which allows reading, too */
-	int64_t pid;         /* only for the command that this process belongs to; 0: for all */
-	const char *command; /* only for commands of this name; NULL: for all */
+	const char *mode;    /* for a path: "read", or "write", which allows reading, too */
+	int64_t pid;         /* selects the command that this process belongs to; 0: all commands */
+	const char *command; /* selects commands of this name; NULL: all commands */
 	bool revoke;
 };
 
 struct grantwire_answer {
-	bool selected;           /* the request is for this command */
-	bool changed;            /* false: it was granted or allowed before */
-	const char *rule;        /* of the policy, such as "fs.grantable: /srv"; or NULL */
-	struct param_texts argv; /* of the command, shortened */
-	struct err err;          /* why the request was refused; code 0: it was not */
+	bool selected;           /* the request selects this warden's command */
+	bool changed;            /* false: the path or host was granted or allowed before */
+	const char *rule;        /* the rule of the policy, such as "fs.grantable: /srv"; or NULL */
+	struct param_texts argv; /* the arguments of the command, shortened */
+	struct err err; /* why the request was refused; its code is 0 if it was not refused */
 };
 
-/* Check that the members fit together.  Returns ERR_USAGE or ERR_INVALID if they do not. */
+/*
+ * Check that the members of a request fit together.  Returns ERR_USAGE or ERR_INVALID if they do
+ * not.
+ */
 int grantwire_check(const struct grantwire_request *request, struct err *err);
 
 void grantwire_write_request(struct json *out, const struct grantwire_request *request);

@@ -17,7 +17,9 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Whether a label is a number: some programs take "10", "0x0a" and "010" for parts of addresses. */
+/*
+ * Whether a label is a number.  Some programs accept "10", "0x0a" and "010" as parts of an address.
+ */
 static bool is_number(struct str label)
 {
 	bool digits = true;
@@ -47,7 +49,10 @@ bool hostname_is_name(struct str text)
 	return false;
 }
 
-/* Read an address.  inet_pton refuses leading zeros, and addresses with fewer than four parts. */
+/*
+ * Read an address.  inet_pton refuses numbers with leading zeros, and addresses of fewer than four
+ * parts.
+ */
 static bool read_address(struct str text, union netspace_address *out)
 {
 	char copy[INET6_ADDRSTRLEN];
@@ -146,7 +151,7 @@ void hostname_set_port(struct hostname *host, uint16_t port)
 {
 	host->port = port;
 	if (host->literal)
-		host->address.v4.sin_port = htons(port); /* in the same place in both families */
+		host->address.v4.sin_port = htons(port); /* sin6_port is at the same offset */
 }
 
 bool hostname_is_loopback(const union netspace_address *address)

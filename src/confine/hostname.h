@@ -1,8 +1,8 @@
 /*
- * hostname - names, addresses and ports of hosts, as text from programs that may lie.
+ * hostname - names, addresses and ports of hosts, read from the text of programs that may lie.
  *
- * Each address is accepted in one spelling only, and a name only with bytes that host names have,
- * so that the text that was compared with a rule is also the text that is dialled.
+ * The text that is compared with the rules must be the text that is dialled.  So an address is
+ * accepted in one spelling only, and a name only if all its bytes may occur in host names.
  */
 #pragma once
 #include <stdbool.h>
@@ -14,23 +14,23 @@
 #define HOSTNAME_MAX 253                     /* bytes of a name, without the dot at its end */
 #define HOSTNAME_PORT_MAX (HOSTNAME_MAX + 8) /* bytes of "[HOST]:PORT" */
 
-/* A host as it is dialled. */
+/* The host of a connection. */
 struct hostname {
 	char text[HOSTNAME_MAX +
 		  1]; /* lower case, without a dot at its end; an address as inet_ntop */
 	uint16_t port;
 	bool literal;                   /* text is an address */
-	union netspace_address address; /* if literal, with the port */
+	union netspace_address address; /* if literal: the address, with the port */
 };
 
 /*
- * Read a name or an address.  If brackets is set, an address of IPv6 must stand in brackets.  A
+ * Read a name or an address.  If brackets is set, an IPv6 address must have brackets around it.  A
  * name whose last label is a number is refused, since some programs would take it for an address.
  */
 bool hostname_read(struct str text, bool brackets, struct hostname *out);
 /* Read "HOST:PORT", or "HOST" if default_port is not 0. */
 bool hostname_read_port(struct str text, uint16_t default_port, struct hostname *out);
-/* Whether text is a name that hostname_read accepts, and no address. */
+/* Whether text is a name that hostname_read accepts, and not an address. */
 bool hostname_is_name(struct str text);
 void hostname_of_address(const union netspace_address *address, struct hostname *out);
 void hostname_set_port(struct hostname *host, uint16_t port);

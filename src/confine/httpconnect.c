@@ -7,14 +7,14 @@
 #define HTTP_PORT 80
 #define SCHEME "http://"
 
-/* ------------------------------------------------------------------- requests */
+/* --------------------------------------------- reading and rewriting requests */
 
 bool httpconnect_is_tunnel(const struct httphead_request *request)
 {
 	return str_eq(request->method, STR("CONNECT"));
 }
 
-/* Split "http://HOST/PATH?QUERY" into the host and the rest, which may be empty. */
+/* Split "http://HOST/PATH?QUERY" into HOST and the rest, which may be empty. */
 static bool split_target(struct str target, struct str *host, struct str *path)
 {
 	const size_t scheme = sizeof(SCHEME) - 1;
@@ -45,7 +45,7 @@ bool httpconnect_target(
 	return false;
 }
 
-/* Whether a header is meant for the proxy, or is one that we write ourselves. */
+/* Whether a header is meant for the proxy, or is one that httpconnect_rewrite writes itself. */
 static bool is_for_proxy(struct str name)
 {
 	static const char *const names[] = { "host", "connection", "proxy-connection", "keep-alive",
@@ -88,7 +88,7 @@ void httpconnect_rewrite(
 	buf_adds(out, "Connection: close\r\n\r\n");
 }
 
-/* If the target is in absolute form, its host must be that of the header. */
+/* A target in absolute form has a host, which must be the host of the header. */
 bool httpconnect_named(
 	const struct httphead_request *request, uint16_t default_port, struct hostname *out)
 {
@@ -103,7 +103,7 @@ bool httpconnect_named(
 	       !strcmp(absolute.text, out->text);
 }
 
-/* -------------------------------------------------------------------- answers */
+/* ------------------------------------------------------------ writing answers */
 
 void httpconnect_accept(struct buf *out)
 {

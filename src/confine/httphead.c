@@ -4,11 +4,12 @@
 #include <strings.h>
 
 #define METHOD_MAX 32
-#define LENGTH_DIGITS 18              /* of a length, so that it fits into 64 bits */
-#define CHUNK_DIGITS 15               /* hexadecimal */
+/* The digits of a Content-Length at most, so that the length fits into 64 bits. */
+#define LENGTH_DIGITS 18
+#define CHUNK_DIGITS 15               /* hexadecimal digits of a chunk's length at most */
 #define FRAMING_MAX ((uint32_t)65536) /* bytes of extensions and trailers of one chunk */
 
-/* ----------------------------------------------------------------------- text */
+/* ---------------------------------------------------------------------- texts */
 
 static bool is_token_byte(char c)
 {
@@ -23,7 +24,7 @@ static bool is_token(struct str text)
 	return text.len > 0;
 }
 
-/* Whether text may be a value: it has no control characters but tabs. */
+/* Whether text may be the value of a header: a tab is the only control character in it. */
 static bool is_value(struct str text)
 {
 	for (size_t i = 0; i < text.len; i++) {
@@ -35,7 +36,7 @@ static bool is_value(struct str text)
 	return true;
 }
 
-/* Whether text is all visible ASCII, as the target of a request must be. */
+/* Whether text consists of visible ASCII, as the target of a request must. */
 static bool is_visible(struct str text)
 {
 	for (size_t i = 0; i < text.len; i++)
@@ -56,8 +57,8 @@ static struct str trim(struct str text)
 }
 
 /*
- * Take the text before the first c off *text, together with c.  If there is no c, take all of
- * it.
+ * Take the text up to the first byte c off *text, and remove that byte, too.  If there is no such
+ * byte, all of the text is taken.
  */
 static struct str take_until(struct str *text, char c)
 {
@@ -75,7 +76,7 @@ bool httphead_is(struct str name, const char *expected)
 	return name.len == strlen(expected) && !strncasecmp(name.ptr, expected, name.len);
 }
 
-/* ---------------------------------------------------------------------- lines */
+/* ------------------------------------------------------------ lines of a head */
 
 bool httphead_next(struct str *headers, struct str *line, struct str *name, struct str *value)
 {
@@ -85,13 +86,13 @@ bool httphead_next(struct str *headers, struct str *line, struct str *name, stru
 		return false;
 	*value = take_until(headers, '\n');
 	*line = (struct str){ start, (size_t)(headers->ptr - start) };
-	value->len -= value->len != 0; /* CR */
+	value->len -= value->len != 0; /* removes the CR */
 	*name = take_until(value, ':');
 	*value = trim(*value);
 	return true;
 }
 
-/* Returns the size of a head, or 0 if its end has not arrived. */
+/* Returns the size of the head, or 0 if the end of the head has not arrived. */
 static size_t find_end(struct str bytes)
 {
 	const char *end = bytes.len >= 4 ? memmem(bytes.ptr, bytes.len, "\r\n\r\n", 4) : NULL;
@@ -99,7 +100,10 @@ static size_t find_end(struct str bytes)
 	return end ? (size_t)(end - bytes.ptr) + 4 : 0;
 }
 
-/* Whether every CR is followed by a LF, every LF follows a CR, and there is no NUL. */
+/*
+ * Whether CR and LF occur only as pairs, and there is no NUL.  A CR at the end may still get its
+ * LF.
+ */
 static bool has_clean_lines(struct str bytes)
 {
 	for (size_t i = 0; i < bytes.len; i++) {
@@ -168,7 +172,7 @@ static const char *read_headers(struct httphead_request *out)
 	bool has_length = false;
 
 	while (httphead_next(&rest, &line, &name, &value)) {
-		/* A name that reaches to the end of the line was not followed by a colon. */
+		/* A name that reaches to the end of the line has no colon after it. */
 		const char *wrong = name.len + 2 >= line.len
 					    ? "a header is malformed"
 					    : read_header(name, value, out, &has_length);
@@ -212,9 +216,9 @@ enum httphead httphead_read(struct str bytes, struct httphead_request *out)
 	return wrong ? refuse(out, wrong) : HTTPHEAD_WHOLE;
 }
 
-/* --------------------------------------------------------------------- bodies */
+/* ---------------------------------------------------------- the end of a body */
 
-/* The part of a chunk's frame that the next byte belongs to. */
+/* The part of a chunked body that the next byte belongs to. */
 enum chunk_state {
 	SIZE,
 	EXTENSION,
@@ -258,7 +262,7 @@ static uint8_t step_size(struct httphead_body *body, char c)
 	return EXTENSION;
 }
 
-/* Returns the state after the line with the size. */
+/* Returns the state after the line with the size of a chunk. */
 static uint8_t after_size(struct httphead_body *body)
 {
 	body->digits = 0;
@@ -275,7 +279,7 @@ static uint8_t expect(struct httphead_body *body, char c, char expected, uint8_t
 	return next;
 }
 
-/* Read a byte of the lines around the data of chunks.  Returns the next state. */
+/* Handle one byte that is not data of a chunk.  Returns the next state. */
 static uint8_t step_frame(struct httphead_body *body, char c)
 {
 	if (++body->framing > FRAMING_MAX)

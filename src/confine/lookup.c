@@ -14,7 +14,7 @@
 #include "sandbox/message.h"
 #include "sandbox/process.h"
 
-/* The descriptor of the keeper. */
+/* The descriptor that the keeper's socket gets in the keeper. */
 #define KEPT PROCESS_FIRST_KEPT
 
 struct request {
@@ -46,9 +46,9 @@ size_t lookup_system(void *arg, const char *name, union netspace_address *out, s
 	return n;
 }
 
-/* ------------------------------------------------------------------ processes */
+/* --------------------------------------------------- processes of the lookups */
 
-/* Set a timer, whose signal ends this process. */
+/* Set a timer, whose signal ends this process when the time is over. */
 static void set_deadline(int ms)
 {
 	const struct itimerval deadline = {
@@ -73,8 +73,8 @@ static _Noreturn void find_and_exit(
 }
 
 /*
- * Start a process for each name.  Nobody waits for these processes, so SIGCHLD is ignored, and the
- * kernel forgets them when they end.
+ * Start a process for each name that is asked for.  SIGCHLD is ignored, so the kernel forgets these
+ * processes when they end, and nobody has to wait for them.
  */
 static _Noreturn void keep(const struct keeper *keeper, int socket)
 {
@@ -95,7 +95,7 @@ static _Noreturn void keep(const struct keeper *keeper, int socket)
 	_exit(0);
 }
 
-/* -------------------------------------------------------------------- callers */
+/* --------------------------------------------- starting and asking the keeper */
 
 int lookup_start(
 	struct lookup *lookup, lookup_fn *find, void *arg, int deadline_ms, struct err *err)
@@ -143,7 +143,8 @@ int lookup_ask(const struct lookup *lookup, const char *name)
 
 int lookup_take(int fd, struct lookup_found *out)
 {
-	ssize_t n = read(fd, out, sizeof(*out)); /* the pipe holds so few bytes as one piece */
+	/* A write of so few bytes to a pipe arrives in one piece. */
+	ssize_t n = read(fd, out, sizeof(*out));
 
 	if (n < 0)
 		return -1;

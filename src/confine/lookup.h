@@ -1,11 +1,11 @@
 /*
- * lookup - finds the addresses of names, with the files that the process sees that starts it.
+ * lookup - finds the addresses of names, with the files of the mounts that the caller is in.
  *
  * The resolver of the C library reads files of /etc, and runs modules that they name.  So it may
  * run only in the machine's own mounts, never in mounts that a sandboxed program can write to.  A
- * process that enters a sandbox starts the keeper of its lookups before that.  The resolver may
- * also wait for half a minute, so the keeper starts a process with a deadline for each name.  None
- * of these processes has descriptors of ours.
+ * process that will enter a sandbox starts a second process before that, the keeper, which stays
+ * outside.  The resolver may block for half a minute, so the keeper starts a process with a
+ * deadline for each name.  None of these processes inherits descriptors of the caller.
  */
 #pragma once
 #include <sys/types.h>
@@ -15,8 +15,8 @@
 #define LOOKUP_ADDRESSES_MAX 16
 
 /*
- * Find at most max addresses of a name.  Returns their number.  It is called in a process of its
- * own.
+ * Finds at most max addresses of a name.  Returns their number.  Such a function is called in a
+ * process of its own.
  */
 typedef size_t lookup_fn(void *arg, const char *name, union netspace_address *out, size_t max);
 /* A lookup_fn that uses the machine's resolver. */
@@ -34,16 +34,23 @@ struct lookup {
 
 #define LOOKUP_INIT ((struct lookup){ .keeper = 0, .socket = -1 })
 
-/* Start the keeper.  A process that does not find a name within deadline_ms is killed. */
+/*
+ * Start the keeper.  A process that has not found the addresses of a name after deadline_ms is
+ * killed.
+ */
 int lookup_start(
 	struct lookup *lookup, lookup_fn *find, void *arg, int deadline_ms, struct err *err);
 /* End the keeper. */
 void lookup_end(struct lookup *lookup);
 
 /*
- * Ask for a name.  Returns a descriptor that belongs to the caller, or -1 on failure.  A struct
- * lookup_found arrives there in one piece, or the end of file if the name could not be looked up.
+ * Ask the keeper for the addresses of a name.  Returns a descriptor that the caller closes, or -1
+ * on failure.  A struct lookup_found arrives there in one piece, or the end of file if the name
+ * could not be looked up.
  */
 int lookup_ask(const struct lookup *lookup, const char *name);
-/* Read what has arrived at the descriptor of lookup_ask.  Returns -1 with errno on failure. */
+/*
+ * Read the addresses that have arrived at the descriptor of lookup_ask.  Returns -1 with errno on
+ * failure.
+ */
 int lookup_take(int fd, struct lookup_found *out);

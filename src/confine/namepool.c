@@ -5,18 +5,18 @@
 #include "core/mem.h"
 #include "core/own.h"
 
-#define BUCKETS 4096 /* a power of two */
+#define BUCKETS 4096 /* of the hash table; a power of two */
 #define NO_NAME UINT32_MAX
 
 struct pooled {
-	char *name;    /* NULL: free */
-	uint32_t next; /* the next name of its bucket */
+	char *name;    /* NULL: the entry is free */
+	uint32_t next; /* the index of the next name in the same bucket */
 };
 
 struct namepool {
-	struct pooled names[NAMEPOOL_MAX]; /* the index of a name gives its address */
+	struct pooled names[NAMEPOOL_MAX]; /* the address NAMEPOOL_FIRST + i stands for names[i] */
 	uint32_t buckets[BUCKETS];
-	uint32_t turn; /* the index that is used next */
+	uint32_t turn; /* the index that the next new name gets */
 };
 
 struct namepool *namepool_new(void)

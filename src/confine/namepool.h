@@ -1,9 +1,9 @@
 /*
- * namepool - addresses that stand for names.
+ * namepool - gives each name an address of its own, by which the name is recognised later.
  *
- * A program asks for a name and gets an address of 198.18.0.0/15, which is reserved for tests of
- * network devices and leads nowhere.  When the program connects to that address, the pool tells the
- * name.  A name keeps its address until NAMEPOOL_MAX other names have been added.
+ * A program that asks for a name gets an address of 198.18.0.0/15, which is reserved for tests of
+ * network devices and leads nowhere.  When the program connects to that address, the pool returns
+ * the name.  A name keeps its address until NAMEPOOL_MAX other names have been added.
  */
 #pragma once
 #include "confine/hostname.h"
@@ -15,7 +15,9 @@ struct namepool;
 
 struct namepool *namepool_new(void);
 void namepool_free(struct namepool *pool);
-/* Give an address for a name, which must be in the form that hostname_read makes. */
+/*
+ * Set out to the address for a name, which hostname_read has made.  A new name gets a new address.
+ */
 void namepool_give(struct namepool *pool, const char *name, union netspace_address *out);
 /* Returns the name that an address stands for, or NULL.  It belongs to the pool. */
 const char *namepool_find(const struct namepool *pool, const union netspace_address *address);

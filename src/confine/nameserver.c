@@ -6,7 +6,7 @@
 #include "confine/dns.h"
 #include "core/own.h"
 
-#define PACKETS_MAX 64 /* handled at once, before others get their turn */
+#define PACKETS_MAX 64 /* packets answered before other events get their turn */
 
 static void set_loopback(uint16_t type, union netspace_address *out)
 {
@@ -20,8 +20,8 @@ static void set_loopback(uint16_t type, union netspace_address *out)
 }
 
 /*
- * Whether a query is a reverse lookup.  Programs that make these can do without an answer, so no
- * denial is noted.
+ * Whether a query is a reverse lookup.  Programs work without an answer to a reverse lookup, so a
+ * refused one is not noted as a denial.
  */
 static bool is_reverse(const char *name)
 {
@@ -49,7 +49,7 @@ static bool may_know(struct proxy *proxy, const struct dns_query *query)
 	return false;
 }
 
-/* Answer a query.  A name that the policy allows has a single address, of IPv4. */
+/* Answer a query.  A name that the policy allows has exactly one address, an IPv4 address. */
 void nameserver_answer(struct proxy *proxy, struct str packet, struct buf *out)
 {
 	struct dns_query query;

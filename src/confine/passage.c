@@ -64,7 +64,7 @@ static enum passage_result judge_first(struct passage *passage, const struct pol
 }
 
 /*
- * Whether the host that a request names fits the connection.  A program of HTTP/1.0 need not name a
+ * Whether the host that a request names fits the connection.  An HTTP/1.0 request need not name a
  * host.
  */
 static bool fits(struct passage *passage, const struct policy *policy,
@@ -141,7 +141,7 @@ static enum passage_result move_once(struct passage *passage, const struct polic
 	}
 }
 
-/* Go on until no byte passes and the state does not change. */
+/* Repeat the steps until no further byte can pass and the state stays the same. */
 enum passage_result passage_move(struct passage *passage, const struct policy *policy,
 	const struct hostname *dialled, struct buf *in, bool ended, struct buf *out)
 {

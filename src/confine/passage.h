@@ -1,9 +1,10 @@
 /*
  * passage - decides which bytes of a program may pass to the server.
  *
- * The first bytes decide.  If they begin TLS, the server name in the hello must fit the connection
- * (admission_name).  Other bytes to port 80 must be requests of HTTP, each with a fitting name in
- * its Host header.  Everything else passes as it is, since the policy allows the host.
+ * The first bytes show the protocol.  If they begin TLS, the server name in the hello must fit the
+ * connection (admission_name).  Other bytes to port 80 must be HTTP requests, and the Host header
+ * of each must fit the connection.  All other bytes pass unchecked, since the policy allows the
+ * host.
  */
 #pragma once
 #include "confine/hostname.h"
@@ -11,10 +12,10 @@
 #include "core/buf.h"
 #include "policy/verdict.h"
 
-#define PASSAGE_MAX 32767 /* bytes that may wait until more of them arrive */
+#define PASSAGE_MAX 32767 /* bytes that are kept until they can be judged */
 
 enum passage_result {
-	PASSAGE_GOES_ON, /* the bytes that are left wait for more */
+	PASSAGE_GOES_ON, /* the bytes that are still in the buffer need more bytes */
 	PASSAGE_DENIED,
 	PASSAGE_MALFORMED,
 };
@@ -24,17 +25,17 @@ struct passage {
 		PASSAGE_FIRST,
 		PASSAGE_HEAD,
 		PASSAGE_BODY,
-		PASSAGE_LAST_BODY, /* nothing after it passes */
+		PASSAGE_LAST_BODY, /* nothing passes after the end of this body */
 		PASSAGE_NOTHING,
 		PASSAGE_OPEN,
 	} state;
 	struct httphead_body body;
-	struct hostname named;  /* if denied: the host that was named */
-	struct verdict verdict; /* if denied: why */
-	const char *wrong;      /* if malformed: why */
+	struct hostname named;  /* the host that the program named, if the connection is denied */
+	struct verdict verdict; /* the reason, if the connection is denied */
+	const char *wrong;      /* the reason, if the bytes are malformed */
 };
 
-/* Let bytes pass from in to out.  ended says that no more bytes follow. */
+/* Move bytes that may pass from in to out.  ended says that the program sends no more bytes. */
 enum passage_result passage_move(struct passage *passage, const struct policy *policy,
 	const struct hostname *dialled, struct buf *in, bool ended, struct buf *out);
 /* Whether all bytes may pass from now on. */

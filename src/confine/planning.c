@@ -9,19 +9,19 @@
 #include "policy/rule.h"
 #include "policy/verdict.h"
 
-/* Directories that any program loads libraries from, and the programs that do the loading. */
+/* The directories that every program loads libraries from, and the loaders themselves. */
 static const char *const library_dirs[] = { "/lib", "/lib32", "/lib64", "/libx32", "/usr/lib",
 	"/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/local/lib" };
 static const char *const loaders[] = { "/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux.so.2",
 	"/lib/ld-linux-aarch64.so.1", "/lib/ld-linux-armhf.so.3", "/lib/ld-musl-x86_64.so.1",
 	"/lib/ld-musl-aarch64.so.1" };
-/* Directories that every program uses.  The kernel itself restricts the files in them. */
+/* Directories that every program uses.  The kernel itself protects the files in them. */
 static const char *const common_dirs[] = { "/dev", "/proc", "/sys" };
 
 #define SECS_MAX (INT64_C(1) << 32) /* more than a century */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* ------------------------------------------------------------------- looking */
+/* ------------------------------------------------------- looking at the tree */
 
 static bool is_within(const struct policy_list *paths, const char *path)
 {
@@ -33,8 +33,8 @@ static bool is_within(const struct policy_list *paths, const char *path)
 }
 
 /*
- * Whether a file exists.  A stub, by which another policy keeps a file from being made, does not
- * count.
+ * Whether a file exists.  A stub does not count: strata has made it, to keep a name from being used
+ * (core/stub.h).
  */
 static bool exists(const char *path)
 {
@@ -70,7 +70,7 @@ static const char *directory_of(const char *path, struct arena *arena)
 	return len ? arena_printf(arena, "%.*s", (int)len, path) : "/";
 }
 
-/* Whether a place exists for the program, if masks are ignored. */
+/* Whether the program can see a place, if masks within the shown directories are ignored. */
 static bool is_shown(const struct planning *planning, const char *path)
 {
 	const struct policy_list common = { (const char **)common_dirs, COUNT(common_dirs) };
@@ -80,10 +80,10 @@ static bool is_shown(const struct planning *planning, const char *path)
 }
 
 /*
- * Find the directory to give Landlock a rule for, so that a hidden path can be granted later.
+ * Returns the directory that Landlock needs a rule for, so that a hidden path can be granted later.
  * Landlock looks for rules on the way from a file up to the root.  If something is mounted on that
- * way later, Landlock sees the mount, and not the directory below it.  So for a place that is
- * hidden at first, the rule is about the directory that contains the cover of the place.
+ * way later, Landlock sees the mount, and not the directory below it.  So the rule for a place that
+ * is hidden at first is about the directory in which the mount that hides it lies.
  */
 static const char *find_visible(
 	const struct planning *planning, const char *path, struct arena *arena)
@@ -106,8 +106,8 @@ static void leave_to_mounts(struct planning *planning, struct arena *arena)
 }
 
 /*
- * Find the names to protect.  Names are also protected in places where writing may be granted,
- * except names that fs.grantable itself names.
+ * Find the names to protect.  Names are also protected in places where writing may be granted
+ * later, except names that fs.grantable itself names.
  */
 static int look_for_names(
 	const struct policy *policy, struct arena *arena, struct planning *out, struct err *err)
@@ -147,7 +147,7 @@ int planning_look(const struct policy *policy, struct arena *arena, struct plann
 	return look_for_names(policy, arena, out, err);
 }
 
-/* -------------------------------------------------------------------- mounts */
+/* -------------------------------------------------------- mounts of the plan */
 
 struct mount_list {
 	struct arena *arena;
@@ -184,8 +184,8 @@ static bool has_root(const struct policy_list *paths)
 }
 
 /*
- * Add what can be read: everything that is not denied or, if "/" cannot be read, only what is
- * allowed.
+ * Add the mounts for reading.  If "/" can be read, only denied places are hidden; otherwise only
+ * allowed places are shown.
  */
 static void add_reading(const struct planning *planning, struct mount_list *mounts)
 {
@@ -196,7 +196,10 @@ static void add_reading(const struct planning *planning, struct mount_list *moun
 		add_all(mounts, MOUNTPLAN_SHOW, &planning->write);
 		add_all(mounts, MOUNTPLAN_SHOW, &planning->programs);
 	}
-	/* A file that does not exist yet must not be made: another program could then read it. */
+	/*
+	 * The name of a denied file that does not exist is reserved: a program that made the file
+	 * could hand secrets to another one.
+	 */
 	for (size_t i = 0; i < planning->read_denied.n; i++)
 		add_entry(mounts,
 			exists(planning->read_denied.list[i]) ? MOUNTPLAN_MASK : MOUNTPLAN_STUB,
@@ -232,9 +235,9 @@ static void add_writing(const struct planning *planning, struct mount_list *moun
 }
 
 /*
- * Add what may be granted.  If only what is shown exists, the way to a place that may be granted
- * exists, too, and ends at a mask.  A protected name that may be granted stays protected until it
- * is granted.
+ * Add the places that may be granted.  A place that is not shown gets a mask, so that its path
+ * exists and a grant can mount something there.  A protected name that may be granted stays
+ * protected until it is granted.
  */
 static void add_grantable(const struct planning *planning, struct mount_list *mounts)
 {
@@ -275,7 +278,7 @@ void planning_mounts(const struct planning *planning, struct arena *arena, struc
 	out->n = mounts.n;
 }
 
-/* ------------------------------------------------------------------ Landlock */
+/* --------------------------------------------------------- rules of Landlock */
 
 struct rule_list {
 	struct landlock_rule *list;
@@ -302,8 +305,8 @@ static void allow_fixed(
 
 /*
  * Make the rules of Landlock about files.  Landlock has no exceptions within a directory, so
- * exceptions are left to the mounts.  If programs may make sandboxes of their own, this is not
- * called: rules about files would forbid mounts.
+ * exceptions are left to the mounts.  This function is not called if programs may make sandboxes of
+ * their own, because a process with rules about files cannot mount anything.
  */
 static void restrict_files(
 	const struct planning *planning, struct arena *arena, struct landlock_rules *out)
@@ -339,7 +342,10 @@ static unsigned filter_variant(const struct policy *policy, bool explained)
 		variant |= CALLFILTER_NESTED;
 	if (policy->exec.allow.n || policy->exec.deny.n)
 		variant |= CALLFILTER_EXEC;
-	/* In a network of its own, a listening program can be reached only from inside. */
+	/*
+	 * In a network of the command's own, a program that listens can be reached only from
+	 * inside.
+	 */
 	if (!policy->net.allow_local_binding && policy->net.mode == POLICY_NET_HOST)
 		variant |= CALLFILTER_NO_LISTEN;
 	return variant;
@@ -350,7 +356,7 @@ static int64_t at_most(int64_t number, int64_t most)
 	return number < most ? number : most;
 }
 
-/* Numbers are cut to values that no command reaches, so that sums of them do not overflow. */
+/* Numbers are reduced to values that no command reaches, so that sums of them do not overflow. */
 struct resource_limits planning_limits(const struct policy *policy)
 {
 	return (struct resource_limits){
@@ -384,9 +390,9 @@ void planning_restrict(const struct planning *planning, struct arena *arena, boo
 	out->limits = planning_limits(policy);
 }
 
-/* ------------------------------------------------------- for another process */
+/* ------------------------------------------------- lists for another process */
 
-/* Write a list.  A zero byte ends each path, and an empty text ends the list. */
+/* Write a list of paths.  A zero byte ends each path, and an empty path ends the list. */
 static void write_list(const struct policy_list *paths, struct buf *out)
 {
 	for (size_t i = 0; i < paths->n; i++)
@@ -407,7 +413,7 @@ static bool read_list(struct str *text, struct arena *arena, struct policy_list 
 {
 	size_t n = 0;
 
-	/* Count the texts first, since a list in an arena cannot grow. */
+	/* The texts are counted first, since a list in an arena cannot grow. */
 	for (size_t i = 0; i < text->len && text->ptr[i];
 		i += strnlen(text->ptr + i, text->len - i) + 1)
 		n++;

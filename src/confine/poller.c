@@ -10,10 +10,10 @@
 
 struct poller {
 	int epoll, clock;
-	struct poller_timer *timers; /* in no order */
-	int64_t armed;               /* when the clock rings; 0: never */
+	struct poller_timer *timers; /* in any order */
+	int64_t armed;               /* the time at which the clock expires; 0: never */
 	struct epoll_event batch[POLLER_BATCH];
-	int n; /* in the batch */
+	int n; /* events in the batch */
 };
 
 static int open_descriptors(struct poller *poller, struct err *err)
@@ -53,11 +53,12 @@ int poller_fd(const struct poller *poller)
 	return poller->epoll;
 }
 
-/* --------------------------------------------------------------------- events */
+/* ------------------------------------------------------ events of descriptors */
 
 /*
- * The kernel reports errors and the end of a connection even if nobody waits for them, and does so
- * again and again.  So an event that waits for nothing gets only one report (EPOLLET).
+ * Returns the events to ask the kernel for.  The kernel reports errors and the end of a connection
+ * even if nobody waits for them, and repeats the report.  So an event that waits for nothing gets
+ * only one report (EPOLLET).
  */
 static struct epoll_event wanted(struct poller_event *event, unsigned what)
 {
@@ -101,7 +102,7 @@ void poller_remove(struct poller *poller, struct poller_event *event)
 			poller->batch[i].events = 0;
 }
 
-/* --------------------------------------------------------------------- timers */
+/* ------------------------------------------------------------------ deadlines */
 
 static void arm(struct poller *poller, int64_t at)
 {
@@ -140,8 +141,8 @@ void poller_set(struct poller *poller, struct poller_timer *timer, int ms)
 }
 
 /*
- * Find a timer that has expired.  The callback of a timer may change the list, so this search
- * starts at the beginning after each.
+ * Find a timer that has expired.  The callback of a timer may change the list, so the caller starts
+ * this search at the beginning again after each callback.
  */
 static struct poller_timer *find_expired(const struct poller *poller, int64_t now, int64_t *first)
 {
@@ -170,7 +171,7 @@ static void ring(struct poller *poller)
 	arm(poller, first);
 }
 
-/* ------------------------------------------------------------------- stepping */
+/* ------------------------------------------------------------------- one step */
 
 static void handle(const struct epoll_event *entry)
 {
@@ -192,7 +193,7 @@ void poller_step(struct poller *poller)
 
 	poller->n = epoll_wait(poller->epoll, poller->batch, POLLER_BATCH, 0);
 	for (int i = 0; i < poller->n; i++) {
-		/* An event that was removed meanwhile has no bits left. */
+		/* The bits of an event that was removed during this step were set to 0. */
 		if (!poller->batch[i].events)
 			continue;
 		if (poller->batch[i].data.ptr)

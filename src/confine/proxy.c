@@ -12,8 +12,8 @@
 #include "core/own.h"
 
 #define NAMES_PORT 53
-#define ACCEPTED_MAX 32 /* accepted at once, before others get their turn */
-#define RESUME_MS 100   /* pause after accept had no descriptor for a connection */
+#define ACCEPTED_MAX 32 /* connections accepted before other events get their turn */
+#define RESUME_MS 100   /* pause after accept failed for lack of a descriptor */
 
 /* -------------------------------------------------------------------- helpers */
 
@@ -46,7 +46,7 @@ void proxy_deny(struct proxy *proxy, const char *what, const struct hostname *ho
 		verdict, 0);
 }
 
-/* ------------------------------------------------------------------ listening */
+/* ------------------------------------------------------------------ listeners */
 
 static void watch_listeners(struct proxy *proxy, bool accepts)
 {
@@ -91,7 +91,7 @@ static void free_listener(struct proxy_listener *listener)
 	free(listener);
 }
 
-/* Wait for connections at a socket, which is taken over. */
+/* Wait for connections at a socket.  The descriptor fd is taken over. */
 static int add_listener(
 	struct proxy *proxy, enum proxy_service service, uint16_t port, int fd, struct err *err)
 {
@@ -135,7 +135,10 @@ static int listen_for_rules(struct proxy *proxy, struct err *err)
 	return 0;
 }
 
-/* Listen on the port first or, if that is taken because a rule names it, on one of the next. */
+/*
+ * Listen on the port first or, if that port is taken because a rule names it, on one of the next
+ * ports.  *port is set to the port.
+ */
 static int listen_for_service(struct proxy *proxy, enum proxy_service service, uint16_t first,
 	uint16_t *port, struct err *err)
 {
@@ -196,11 +199,12 @@ static int listen_everywhere(struct proxy *proxy, struct err *err)
 	return 0;
 }
 
-/* --------------------------------------------------------------------- making */
+/* ------------------------------------------------------------- making a proxy */
 
 /*
- * ALL_PROXY is not set: a program that finds a SOCKS proxy there refuses to work if it lacks a
- * module for SOCKS.  And it needs no proxy, since a connection without one arrives here, too.
+ * Make the variables that name the proxy.  ALL_PROXY is not among them: a program that finds a
+ * SOCKS proxy there refuses to work if it lacks a module for SOCKS.  Such a program needs no
+ * variable, since its direct connections reach the proxy as well.
  */
 static void make_environment(struct proxy *proxy)
 {
@@ -301,7 +305,7 @@ void proxy_free(struct proxy *proxy)
 	free(proxy);
 }
 
-/* -------------------------------------------------------------------- running */
+/* ---------------------------------------------------------- running the proxy */
 
 int proxy_fd(const struct proxy *proxy)
 {
@@ -321,7 +325,7 @@ const char *const *proxy_environment(const struct proxy *proxy)
 	return (const char *const *)proxy->environment;
 }
 
-/* --------------------------------------------------------------------- grants */
+/* -------------------------------------------------------------- granted hosts */
 
 static void drop_rule(struct proxy *proxy, size_t i)
 {
@@ -347,7 +351,7 @@ int proxy_allow(struct proxy *proxy, const char *rule, struct err *err)
 	return -(int)err->code;
 }
 
-/* The listeners stay: for a program that connects, a denial tells more than a refused port. */
+/* The listeners stay, because the denial that a program then gets says more than a refused port. */
 int proxy_revoke(struct proxy *proxy, const char *rule, struct err *err)
 {
 	for (size_t i = proxy->n_given; i < proxy->policy.net.allowed.n; i++) {

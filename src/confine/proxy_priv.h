@@ -1,4 +1,4 @@
-/* proxy_priv - the parts of a proxy, shared by the files that serve it. */
+/* proxy_priv - the members of a proxy, shared by the files that serve its connections. */
 #pragma once
 #include "confine/namepool.h"
 #include "confine/poller.h"
@@ -7,12 +7,12 @@
 
 #define PROXY_VARIABLES 6
 
-/* How a program tells us where it wants to connect to. */
+/* The protocol by which a program says where it wants to connect to. */
 enum proxy_service {
-	PROXY_DIRECT, /* it connects to the address itself */
+	PROXY_DIRECT, /* the program connects to the address itself */
 	PROXY_HTTP,
 	PROXY_SOCKS,
-	PROXY_NAMES, /* it does not connect, but sends queries for names */
+	PROXY_NAMES, /* the program sends queries for names */
 };
 
 struct proxy_listener {
@@ -25,19 +25,23 @@ struct proxy_listener {
 };
 
 struct proxy {
-	struct policy policy;   /* the caller's policy and the granted rules */
-	const char **rules;     /* net.allowed of policy; granted rules come last, and are owned */
-	size_t n_given;         /* rules of the caller's policy; the others are granted */
-	struct netspace *space; /* borrowed, like denials */
+	struct policy policy; /* the caller's policy and the granted rules */
+	/*
+	 * The list net.allowed of policy. The rules of the caller come first and are borrowed. The
+	 * granted rules come last and are owned.
+	 */
+	const char **rules;
+	size_t n_given;         /* the number of rules from the caller's policy */
+	struct netspace *space; /* borrowed */
 	struct denials *denials;
 	struct proxy_options options;
 	struct poller *poller;
 	struct resolver *resolver;
 	struct namepool *pool;
 	struct proxy_listener *listeners;
-	bool accepts; /* we wait for connections at the listeners */
+	bool accepts; /* the poller waits for connections at the listeners */
 	struct poller_timer resume;
-	int queries, attempts; /* sockets */
+	int queries, attempts; /* sockets for UDP queries, and for news of refused attempts */
 	struct poller_event queries_event, attempts_event;
 	struct connection *connections, *ended;
 	size_t n_connections;
@@ -45,11 +49,14 @@ struct proxy {
 	char *environment[PROXY_VARIABLES + 1];
 };
 
-/* Whether the proxy accepts connections to this port of any address. */
+/* Whether the proxy accepts connections to this port, at every address. */
 bool proxy_listens(const struct proxy *proxy, uint16_t port);
-/* Find the host that a program means by an address. */
+/*
+ * Set out to the host that a program means by an address: the name that the address stands for, or
+ * else the address.
+ */
 void proxy_name_address(
 	const struct proxy *proxy, const union netspace_address *address, struct hostname *out);
-/* Note a denial. */
+/* Note a denial of what ("connect" or "resolve") for this host. */
 void proxy_deny(struct proxy *proxy, const char *what, const struct hostname *host,
 	const struct verdict *verdict);

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#define ROUNDS_MAX 8 /* done at once, before others get their turn */
+#define ROUNDS_MAX 8 /* reads in one call, before other events get their turn */
 
 void pump_release(struct pump *pump)
 {
@@ -20,7 +20,7 @@ static bool must_wait(void)
 	return errno == EAGAIN || errno == EINTR;
 }
 
-/* Send as many bytes as the receiver takes now.  Returns their number, or -1. */
+/* Send as many bytes as the receiver takes now.  Returns the number of sent bytes, or -1. */
 static ssize_t send_some(int to, const char *bytes, size_t len)
 {
 	size_t sent = 0;
@@ -58,7 +58,7 @@ int pump_flush(struct pump *pump, int to)
 	return tell_end(pump, to);
 }
 
-/* Read once, and write what was read.  Returns 1 if there may be more to do. */
+/* Read once, and send the bytes that were read.  Returns 1 if another read may give more bytes. */
 static int copy_once(struct pump *pump, int from, int to)
 {
 	char bytes[PUMP_MAX];

@@ -1,8 +1,8 @@
 /*
- * pump - copies one direction of a connection.
+ * pump - copies bytes in one direction of a connection.
  *
- * Bytes that the receiver does not take are kept, and nothing more is read until it has taken them,
- * so that a slow receiver slows down the sender.  An idle direction uses no memory.
+ * Bytes that the receiver does not take yet are kept, and nothing more is read until they are sent.
+ * So a slow receiver slows down the sender.  An idle direction uses no memory.
  */
 #pragma once
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 struct pump {
 	struct buf kept;
 	bool ended; /* the sender will send no more */
-	bool told;  /* and the receiver has been told that */
+	bool told;  /* the receiver has got the end, too */
 };
 
 #define PUMP_INIT                                                                                  \
@@ -25,19 +25,19 @@ struct pump {
 
 void pump_release(struct pump *pump);
 /*
- * Send what is kept and then, if the sender has ended, the end.  Returns a negative number if the
- * receiver is gone.
+ * Send the kept bytes and then, if the sender has ended, the end of the data.  Returns a negative
+ * number if the receiver is gone.
  */
 int pump_flush(struct pump *pump, int to);
 /*
- * Copy until there is nothing to do, or until others should get their turn.  Returns a negative
- * number if the sender or the receiver is gone.
+ * Copy until no more bytes can be copied, or until other events should get their turn.  Returns a
+ * negative number if the sender or the receiver is gone.
  */
 int pump_copy(struct pump *pump, int from, int to);
 /*
- * Append what can be read to in, up to max bytes in all.  Returns a negative number if the sender
- * is gone.
+ * Append the bytes that can be read to in, until it has max bytes.  Sets *ended at the end of the
+ * data.  Returns a negative number if the sender is gone.
  */
 int pump_read(int from, struct buf *in, size_t max, bool *ended);
-/* Whether the receiver has got everything, and the end. */
+/* Whether the receiver has got all bytes and the end of the data. */
 bool pump_is_done(const struct pump *pump);

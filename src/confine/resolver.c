@@ -17,9 +17,9 @@ struct resolver_name {
 	char *text;
 	enum stage stage;
 	struct resolver_wait *waiting;
-	struct poller_event answer; /* while the name is being looked up */
+	struct poller_event answer; /* while the name is looked up: the answer of the lookup */
 	struct poller_timer deadline;
-	int64_t until; /* in the time of when_monotonic; what is known holds until then */
+	int64_t until; /* when the found addresses expire, in the time of when_monotonic */
 	struct lookup_found found;
 };
 
@@ -27,7 +27,7 @@ struct resolver {
 	struct poller *poller;
 	struct lookup lookup;
 	int deadline_ms;
-	struct resolver_name *names; /* the newest first */
+	struct resolver_name *names; /* the newest name comes first */
 	size_t n;
 	unsigned processes;
 };
@@ -45,9 +45,9 @@ struct resolver *resolver_new(
 	return NULL;
 }
 
-/* ------------------------------------------------------------------ processes */
+/* -------------------------------------------------------------------- lookups */
 
-/* Stop waiting for the process that looks up a name.  The process ends by itself. */
+/* Stop waiting for the process that looks up a name.  That process ends by itself. */
 static void end_process(struct resolver_name *name)
 {
 	int fd = name->answer.fd;
@@ -62,9 +62,9 @@ static void end_process(struct resolver_name *name)
 static void begin_needed(struct resolver *resolver);
 
 /*
- * Tell the callers that wait for a name.  Their callbacks may ask for further names, and cancel
- * callers that wait.  Only a name in the stage KNOWN may be forgotten, so this name becomes KNOWN
- * last.
+ * Call the callers that wait for a name.  Their callbacks may ask for further names, and may cancel
+ * callers that wait.  A name in the stage KNOWN may be forgotten by such a callback, so this name
+ * gets the stage KNOWN last.
  */
 static void finish(struct resolver_name *name)
 {
@@ -123,10 +123,7 @@ static void begin(struct resolver_name *name)
 		finish(name);
 }
 
-/*
- * Look up the next name that is needed: the one that has waited longest, which is the last in the
- * list.
- */
+/* Look up the name that has waited longest, which is the last such name in the list. */
 static void begin_needed(struct resolver *resolver)
 {
 	struct resolver_name *oldest = NULL;
@@ -140,7 +137,7 @@ static void begin_needed(struct resolver *resolver)
 		begin(oldest);
 }
 
-/* ---------------------------------------------------------------------- names */
+/* -------------------------------------------------------------- list of names */
 
 static void free_name(struct resolver_name *name)
 {
@@ -164,7 +161,7 @@ void resolver_free(struct resolver *resolver)
 	free(resolver);
 }
 
-/* Remove the oldest name that nobody waits for.  Returns false if all are needed. */
+/* Remove the oldest name that no caller waits for.  Returns false if there is no such name. */
 static bool forget_one(struct resolver *resolver)
 {
 	struct resolver_name **oldest = NULL;

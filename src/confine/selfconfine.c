@@ -28,7 +28,7 @@ static bool is_allowed(const struct policy_list *names, struct str name)
 	return false;
 }
 
-/* Reduce the environment to the variables that the policy allows and sets. */
+/* Replace the environment variables by those that the policy allows or sets. */
 static void scrub_environment(const struct policy_env *env)
 {
 	size_t n = 0, kept = 0;
@@ -75,8 +75,8 @@ static int lower_limits(const struct policy_limits *limits, struct err *err)
 }
 
 /*
- * Enter Landlock and the call filter, and give up capabilities.  The process executes nothing and
- * makes no sandbox, whatever the policy would allow a program.
+ * Enter Landlock and the call filter, and give up capabilities.  Whatever the policy would allow a
+ * program, this process may neither execute programs nor make sandboxes.
  */
 static int enter_layers(const struct policy *policy, struct buf *lacks, struct err *err)
 {
@@ -87,13 +87,16 @@ static int enter_layers(const struct policy *policy, struct buf *lacks, struct e
 	struct planning planning;
 
 	own.exec.nested = false;
-	/* Protected names are those of the caller to refuse, so they need not be searched for. */
+	/*
+	 * The caller itself refuses to write protected names, so the tree need not be searched for
+	 * them.
+	 */
 	own.fs.search_depth = 0;
 	if (planning_look(&own, &arena, &planning, &warnings, err) < 0)
 		return -(int)err->code;
 	planning_restrict(&planning, &arena, false, &restriction);
-	restriction.limits = (struct resource_limits){ 0 }; /* lower_limits has set them */
-	/* Only root has capabilities to give up, and the right to. */
+	restriction.limits = (struct resource_limits){ 0 }; /* lower_limits has set the limits */
+	/* Only root has capabilities, and the right to give them up. */
 	restriction.bounded = geteuid() == 0;
 	landlock_lacks(&restriction.landlock, lacks);
 	if (restriction_enter(&restriction, false, err) < 0)
@@ -111,7 +114,7 @@ int selfconfine_enter(const struct policy *policy, const struct selfconfine_opti
 	scrub_environment(&policy->env);
 	if (policy->trust == POLICY_TRUST_FORBID)
 		return 0;
-	/* Landlock has no rules for what is denied within something that is allowed. */
+	/* Landlock cannot deny a place within an allowed place. */
 	buf_adds(lacks, "what is denied within what is allowed\n");
 	if (policy->trust == POLICY_TRUST_REQUIRE) {
 		err_set(err, ERR_UNSUPPORTED,

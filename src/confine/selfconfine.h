@@ -1,10 +1,10 @@
 /*
  * selfconfine - puts the calling process under a policy, for good.
  *
- * The process has one thread, and has read nothing yet that anybody else wrote.  Afterwards it has
- * the variables, descriptors and limits that the policy leaves it.  Landlock keeps it within the
- * files that are allowed, but for what is denied within them, and a call filter keeps it from what
- * no worker needs.
+ * The process must have one thread, and must not have read any data of others yet.  Afterwards it
+ * has only the variables, descriptors and limits that the policy leaves it.  Landlock limits it to
+ * the allowed files, but cannot keep it from denied files within an allowed directory.  A call
+ * filter forbids the system calls that no worker needs.
  */
 #pragma once
 #include <stddef.h>
@@ -19,9 +19,9 @@ struct selfconfine_options {
 };
 
 /*
- * The policy is resolved.  Appends a line to lacks for each layer that is not enforced, unless the
- * policy's trust is POLICY_TRUST_FORBID.  If a layer is missing and the trust is
- * POLICY_TRUST_REQUIRE, returns ERR_UNSUPPORTED, which names the layers.
+ * Put this process under a resolved policy.  Unless the policy's trust is POLICY_TRUST_FORBID,
+ * appends a line to lacks for each layer that cannot be enforced.  If such a layer exists and the
+ * trust is POLICY_TRUST_REQUIRE, returns ERR_UNSUPPORTED, with a message that names the layers.
  */
 int selfconfine_enter(const struct policy *policy, const struct selfconfine_options *options,
 	struct buf *lacks, struct err *err);

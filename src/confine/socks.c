@@ -10,7 +10,7 @@
 
 enum address_type { ADDRESS_IPV4 = 1, ADDRESS_NAME = 3, ADDRESS_IPV6 = 4 };
 
-/* Refuse a version.  A program of SOCKS4 gets an answer in its own protocol. */
+/* Refuse an unknown version.  A SOCKS4 program gets an answer in its own protocol. */
 static enum socks_result refuse_version(uint8_t version, struct buf *out)
 {
 	static const uint8_t refused[8] = { 0, REFUSED_4 };
@@ -37,7 +37,10 @@ enum socks_result socks_greet(struct str bytes, size_t *used, struct buf *out)
 
 void socks_answer(struct buf *out, enum socks_reply reply)
 {
-	/* The program need not know the address that we connect from, so that is all zeros. */
+	/*
+	 * The reply has a field for the address that the proxy connects from.  Programs do not need
+	 * it, so it is all zeros.
+	 */
 	const uint8_t answer[10] = { VERSION, (uint8_t)reply, 0, ADDRESS_IPV4 };
 
 	buf_add(out, answer, sizeof(answer));
@@ -49,7 +52,10 @@ static enum socks_result refuse(struct buf *out, enum socks_reply reply)
 	return SOCKS_BAD;
 }
 
-/* Returns the length of the address after the header, or 0 if its type is unknown. */
+/*
+ * Returns the length of the address after the header of a request, or 0 if the type of the address
+ * is unknown.
+ */
 static size_t address_length(const uint8_t *b)
 {
 	switch (b[3]) {

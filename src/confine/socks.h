@@ -1,15 +1,15 @@
 /*
- * socks - the requests of SOCKS5 (RFC 1928) without a password, and refusals of SOCKS4.
+ * socks - the requests of SOCKS5 (RFC 1928) without a password, and refusals for SOCKS4.
  *
- * A program says which methods of authentication it has (the greeting), and gets our choice.  Then
- * it sends one request, and gets a reply.
+ * First a program sends a greeting, which says which methods of authentication it supports, and
+ * gets the method that the proxy chooses.  Then it sends one request, and gets a reply.
  */
 #pragma once
 #include "confine/hostname.h"
 #include "core/buf.h"
 #include "core/str.h"
 
-#define SOCKS_BYTES_MAX 512 /* a greeting or a request has fewer */
+#define SOCKS_BYTES_MAX 512 /* more bytes than any greeting or request has */
 
 enum socks_reply {
 	SOCKS_DONE = 0,
@@ -22,16 +22,18 @@ enum socks_reply {
 };
 
 enum socks_result {
-	SOCKS_PARTIAL, /* more bytes are needed */
+	SOCKS_PARTIAL, /* more bytes have to arrive */
 	SOCKS_WHOLE,
-	SOCKS_BAD, /* out is what to answer before the connection ends */
+	SOCKS_BAD, /* out is the answer to send before the connection is closed */
 };
 
-/* Read a greeting and append the answer to it.  *used is the number of bytes of the greeting. */
+/*
+ * Read a greeting and append the answer to it.  *used is the number of bytes that the greeting has.
+ */
 enum socks_result socks_greet(struct str bytes, size_t *used, struct buf *out);
 /*
- * Read a request to connect to a host, and set target.  An answer is appended only if the request
- * is bad.
+ * Read a request to connect to a host, and set target to the host.  An answer is appended only if
+ * the request is bad.
  */
 enum socks_result socks_request(
 	struct str bytes, size_t *used, struct hostname *target, struct buf *out);

@@ -6,7 +6,7 @@
 
 #define RECORD_HEADER 5
 #define RECORD_MAX 16384
-#define RECORD_FIRST 20 /* lowest of the known types of records */
+#define RECORD_FIRST 20 /* the lowest known type of a record */
 #define RECORD_HANDSHAKE 22
 #define RECORD_LAST 24
 #define MAJOR_VERSION 3
@@ -17,7 +17,7 @@
 #define EXTENSION_SERVER_NAME 0
 #define NAME_OF_HOST 0
 
-/* --------------------------------------------------------- bytes of a message */
+/* ---------------------------------------------------------- reading the hello */
 
 static uint16_t take16(struct cursor *in)
 {
@@ -38,7 +38,9 @@ static bool is_at_end(const struct cursor *in)
 	return !in->bad && cursor_left(in) == 0;
 }
 
-/* Read the list of names.  The standard allows only one name of a host. */
+/*
+ * Read the extension with the list of server names.  The standard allows only one host name in it.
+ */
 static bool read_server_name(struct cursor extension, char name[HOSTNAME_MAX + 1])
 {
 	struct cursor list = take_part(&extension, take16(&extension));
@@ -72,7 +74,7 @@ static bool read_extensions(struct cursor *in, char name[HOSTNAME_MAX + 1])
 
 static bool read_hello(struct cursor *in, char name[HOSTNAME_MAX + 1])
 {
-	(void)take16(in); /* the version; newer ones are named in an extension */
+	(void)take16(in); /* skips the old version; versions from 1.3 on are in an extension */
 	(void)cursor_bytes(in, RANDOM_SIZE);
 	const uint8_t session = cursor_byte(in);
 	(void)cursor_bytes(in, session);
@@ -88,15 +90,18 @@ static bool read_hello(struct cursor *in, char name[HOSTNAME_MAX + 1])
 	return is_at_end(in) && read_extensions(&extensions, name);
 }
 
-/* -------------------------------------------------------------------- records */
+/* ------------------------------------------------------------ reading records */
 
-/* A message that is collected from records. */
+/* A message that is put together from records. */
 struct message {
 	uint8_t bytes[TLSHELLO_MAX];
 	size_t len;
 };
 
-/* Returns the length of the message by its header, or 0 if it is no hello or too long for us. */
+/*
+ * Returns the length of the message according to its header, or 0 if it is not a hello or is longer
+ * than the buffer.
+ */
 static size_t whole_length(const struct message *message)
 {
 	const uint8_t *b = message->bytes;
@@ -108,8 +113,8 @@ static size_t whole_length(const struct message *message)
 }
 
 /*
- * Read the message if it is whole.  Bytes after it in the same record are refused: the program
- * sends what follows the hello only after the server's answer.
+ * Read the message if all of it has arrived.  Bytes after it in the same record are refused,
+ * because a program sends nothing between the hello and the server's answer.
  */
 static enum tlshello judge_message(const struct message *message, char name[HOSTNAME_MAX + 1])
 {
@@ -126,7 +131,10 @@ static enum tlshello judge_message(const struct message *message, char name[HOST
 	return read_hello(&in, name) ? TLSHELLO_WHOLE : TLSHELLO_BAD;
 }
 
-/* Add the part of a record that has arrived.  Returns the length of the record, 0 if it is bad. */
+/*
+ * Add the part of a record that has arrived to the message.  Returns the length of the record, or 0
+ * if the record is bad.
+ */
 static size_t add_record(struct message *message, const uint8_t *at, size_t left)
 {
 	const size_t len = (size_t)at[3] << 8 | at[4];
@@ -140,7 +148,7 @@ static size_t add_record(struct message *message, const uint8_t *at, size_t left
 	return RECORD_HEADER + len;
 }
 
-/* Whether the bytes may begin a record of TLS. */
+/* Whether the bytes may be the beginning of a TLS record. */
 static bool looks_like_tls(struct str bytes)
 {
 	const uint8_t *b = (const uint8_t *)bytes.ptr;

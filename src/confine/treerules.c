@@ -1,6 +1,6 @@
 /*
- * A search lists directories and follows no links.  It leaves out /proc, /sys and /dev, whose names
- * the kernel makes.
+ * A search lists directories and follows no symbolic links.  It leaves out /proc, /sys and /dev,
+ * because the kernel makes the files there.
  *
  * A repository is searched deeper than other directories, because its submodules have hooks and
  * configurations of their own in .git/modules, and its worktrees in .git/worktrees.
@@ -21,13 +21,17 @@
 #include "policy/rule.h"
 #include "policy/verdict.h"
 
-#define REPOSITORY_DEPTH 8 /* for .git/modules, where directories nest like the submodules */
+/* The search depth within .git/modules, which has a directory for each submodule's path. */
+#define REPOSITORY_DEPTH 8
 
-/* ------------------------------------------------------------------- walking */
+/* ---------------------------------------------------------- walking the tree */
 
 struct search {
 	size_t looks;
-	/* Called for each name.  Returns 1 to go into a directory, 0 not to, negative to stop. */
+	/*
+	 * Called for each name.  Returns 1 to search the directory of this name, 0 to leave it out,
+	 * or a negative error to stop.
+	 */
 	int (*visit)(
 		struct search *search, const char *path, int depth, bool is_dir, struct err *err);
 	void *arg;
@@ -43,7 +47,10 @@ bool treerules_is_the_kernels(const char *path)
 	return false;
 }
 
-/* Whether an entry is a directory.  Some file systems list no types; then the name is looked up. */
+/*
+ * Whether an entry is a directory.  Some file systems list no types, so the type may have to be
+ * read from the file.
+ */
 static bool is_directory(int dir, const struct dirent *entry)
 {
 	struct statx stx;
@@ -70,12 +77,12 @@ static int search_name(struct search *search, int dir, const char *parent,
 	int r = search->visit(search, path, depth, is_dir, err);
 	if (r <= 0 || !is_dir)
 		return r < 0 ? r : 0;
-	/* If we cannot open a directory, a program cannot reach anything in it either. */
+	/* If this process cannot open a directory, a program cannot reach anything in it either. */
 	int fd = at_name_open(dir, entry->d_name, O_RDONLY | O_DIRECTORY);
 	return fd < 0 ? 0 : search_dir(search, fd, path, depth + 1, err);
 }
 
-/* Search a directory.  Takes over fd. */
+/* Search a directory.  The descriptor fd is taken over. */
 static int search_dir(struct search *search, int fd, const char *path, int depth, struct err *err)
 {
 	owned(at_list_closep) DIR *list = at_list_take(fd);
@@ -98,11 +105,11 @@ static int search_below(struct search *search, const char *path, struct err *err
 	return fd < 0 ? 0 : search_dir(search, fd, path, 0, err);
 }
 
-/* --------------------------------------------------------------------- globs */
+/* ----------------------------------------------------------- expanding globs */
 
 /*
- * Whether a file exists.  A stub, by which another policy keeps a file from being made, does not
- * count.
+ * Whether a file exists.  A stub does not count: strata has made it, to keep a name from being used
+ * (core/stub.h).
  */
 static bool exists(const char *path)
 {
@@ -111,10 +118,10 @@ static bool exists(const char *path)
 
 struct expansion {
 	struct arena *arena;
-	bool denies; /* the rules are denials, which cover files that do not exist, too */
+	bool denies; /* the rules are denials, which also cover files that do not exist */
 	const char *rule;
-	const char *name; /* of a place in each match, with a slash before; "": the match */
-	size_t there;     /* places of this rule that exist */
+	const char *name; /* added to the path of each match, such as "/NAME"; "" to add nothing */
+	size_t there;     /* matches of this rule that exist */
 	const char **list;
 	size_t n, capacity;
 };
@@ -125,7 +132,10 @@ static void add_path(struct expansion *expansion, const char *path)
 	expansion->list[expansion->n++] = arena_strdup(expansion->arena, path);
 }
 
-/* Add a match.  The search does not go into it, since the match covers everything below it. */
+/*
+ * Add a match.  The search does not continue inside the match, since the rule covers everything in
+ * it.
+ */
 static int visit_match(
 	struct search *search, const char *path, int depth, bool is_dir, struct err *err)
 {
@@ -144,7 +154,7 @@ static int visit_match(
 	return 0;
 }
 
-/* Returns the directory that the literal names at the beginning of a rule lead to. */
+/* Returns the directory that the rule's first names, up to the first glob, lead to. */
 static const char *literal_part(const char *rule, struct arena *arena)
 {
 	struct rule_names names;
@@ -158,9 +168,10 @@ static const char *literal_part(const char *rule, struct arena *arena)
 }
 
 /*
- * If the last name of a denial is literal, search only for the directories that the names before it
- * match, and add the last name to each: so the name can be kept from being made there.  This leaves
- * out rules with "**", which would match every directory of a tree.
+ * The last name of a denial may be literal, for instance in "build-?/secret".  Then only the
+ * directories that the other names match are searched for, and the last name is added to the path
+ * of each.  So the name can be reserved in directories that do not have it yet.  Rules with "**"
+ * are left out, because they would match every directory of a tree.
  */
 static void set_aside_name(struct expansion *expansion)
 {
@@ -276,7 +287,7 @@ static enum treerules_state absent(bool is_directory)
 	return is_directory ? TREERULES_ABSENT_DIR : TREERULES_ABSENT_FILE;
 }
 
-/* Protect a name in a directory.  If it does not exist, it gets the state missing. */
+/* Protect a name in a directory.  A name that does not exist is listed with the state missing. */
 static int protect_name(struct protection *found, const char *dir, const char *name,
 	enum treerules_state missing, struct err *err)
 {
@@ -285,15 +296,18 @@ static int protect_name(struct protection *found, const char *dir, const char *n
 	if (!is_protected(found, path))
 		return 0;
 	enum treerules_state state = exists(path) ? TREERULES_PRESENT : missing;
-	/* A repository is not protected as a whole, because git writes into it.  It is searched. */
+	/*
+	 * A repository is not protected as a whole, because git writes into it.  Its names are
+	 * protected one by one.
+	 */
 	if (state == TREERULES_PRESENT && is_git_directory(path))
 		return 0;
 	return add_name(found, path, state, err);
 }
 
 /*
- * Protect the directory of a repository, a submodule or a worktree: the program could add hooks
- * there.
+ * Protect the names in the directory of a repository, a submodule or a worktree.  Otherwise the
+ * program could add hooks there.
  */
 static int protect_repository(struct protection *found, const char *path, struct err *err)
 {
@@ -314,8 +328,9 @@ static int protect_repository(struct protection *found, const char *path, struct
 }
 
 /*
- * Each of these makes a directory look like one of git.  HEAD alone would not do: a program may
- * rename it, and put it back when the next command has taken the directory for another.
+ * Whether a directory has a file that only directories of git have.  HEAD alone is not enough: a
+ * program may rename HEAD, and put it back when the next command has decided that the directory is
+ * not one of git.
  */
 static bool is_repository(const char *path)
 {
@@ -337,7 +352,7 @@ static bool is_in_repository(const char *path)
 }
 
 /*
- * Whether a directory is that of a repository, or of a submodule or worktree of one.  The hooks of
+ * Whether a directory belongs to a repository, or to a submodule or worktree of one.  The hooks of
  * a submodule lie in .git/modules/NAME/hooks, where NAME may have slashes.
  */
 static bool holds_hooks(const char *path)
@@ -369,15 +384,18 @@ static int visit_name(
 }
 
 /*
- * Returns the kind of stub that keeps a name from being made.  In a work tree it is a directory
- * even for the name of a file: git adds empty files to a commit, but no empty directories.
+ * Returns the kind of stub that reserves a name.  In a work tree the stub is a directory, even for
+ * the name of a file, because git would add an empty file to a commit, but no empty directory.
  */
 static enum treerules_state stand_in(const struct protected_name *name)
 {
 	return absent(name->is_directory || name->place == PROTECTED_ANYWHERE);
 }
 
-/* Protect the names of a directory that do not exist yet, but that the program could make. */
+/*
+ * Reserve the protected names of a directory that do not exist yet, since the program could make
+ * them.
+ */
 static int protect_absent(
 	struct protection *found, const char *dir, enum protected_place place, struct err *err)
 {
@@ -390,8 +408,8 @@ static int protect_absent(
 }
 
 /*
- * Protect names in the workspace.  A repository must not appear there either: its hooks would be
- * the program's.
+ * Protect names in the workspace.  The name of a repository is reserved as well, because the
+ * program would choose the hooks of a new repository.
  */
 static int protect_workspace(struct protection *found, const char *dir, struct err *err)
 {
@@ -424,7 +442,10 @@ static int protect_all(
 		r = protect_workspace(found, place->workspace, err);
 	if (r >= 0 && is_writable(writable, place->home))
 		r = protect_absent(found, place->home, PROTECTED_HOME, err);
-	/* The workspace may lie too deep for the search from the rule that makes it writable. */
+	/*
+	 * The workspace is searched by itself, because it may lie too deep for the search that
+	 * starts at the writable directory.
+	 */
 	if (r >= 0 && is_writable(writable, place->workspace))
 		r = search_below(&search, place->workspace, err);
 	for (size_t i = 0; i < writable->n && r >= 0; i++)

@@ -1,25 +1,25 @@
 /*
- * treerules - finds the files of a tree that the rules of a policy stand for.
+ * treerules - finds the files of a tree that the rules of a policy cover.
  *
- * The kernel can restrict only files that exist.  So before a program starts, globs are replaced by
- * the paths that match, and names that are always protected are searched for in the directories
- * that the program may write.  The tree is the root of this process.
+ * The kernel can restrict only files that exist.  So before a program starts, each glob is replaced
+ * by the paths that match it, and the directories that the program may write are searched for names
+ * that are always protected.  The tree is the root of this process.
  */
 #pragma once
 #include "policy/policy.h"
 
-/* Whether a file is one of the kernel's own, which the kernel alone restricts. */
+/* Whether a path lies in /proc, /sys or /dev, where only the kernel restricts files. */
 bool treerules_is_the_kernels(const char *path);
 
-#define TREERULES_LOOKS_MAX 500000 /* names that one search looks at */
+#define TREERULES_LOOKS_MAX 500000 /* names that one search may look at */
 #define TREERULES_FOUND_MAX 4096
 
 /*
- * List, in arena, the paths of rules without globs, and the paths that match rules with globs.
- * Matches below another match of the same rule are left out.  With denies, a path that does not
- * exist is listed, too, if only its last name is missing and the rule has that name without a glob.
- * A glob that matches no file gets a line in warnings.  ERR_LIMIT names the rule if a search would
- * look at too many names.
+ * Fill out, in arena, with the paths of rules without globs, and the paths that match rules with
+ * globs.  Matches below another match of the same rule are left out.  If denies is set, a path that
+ * does not exist is listed, too, provided that only its last name is missing and the rule has that
+ * name without a glob.  A glob that matches no file gets a line in warnings.  ERR_LIMIT names the
+ * rule whose search would look at too many names.
  */
 int treerules_expand(const struct policy_list *rules, bool denies, struct arena *arena,
 	struct policy_list *out, struct buf *warnings, struct err *err);
@@ -29,7 +29,7 @@ enum treerules_state {
 	TREERULES_ABSENT_DIR,  /* it does not exist; the stub is a directory */
 	TREERULES_ABSENT_FILE, /* it does not exist; the stub is a file */
 	TREERULES_ABSENT_LINK, /* it does not exist; the stub is a file with the line "." */
-	TREERULES_HOLDER,      /* a directory with protected names, which may not be renamed */
+	TREERULES_HOLDER, /* a directory that has protected names in it and may not be renamed */
 };
 
 struct treerules_name {
@@ -43,9 +43,10 @@ struct treerules_names {
 };
 
 /*
- * Find the names below writable directories that are always protected (verdict_protected), down to
- * the depth policy->fs.search_depth.  Names that do not exist are protected in the workspace, in
- * the home directory and in repositories.  writable is policy->fs.allow_write with globs expanded.
+ * Fill out with the names in writable directories that are always protected (verdict_protected),
+ * down to the depth policy->fs.search_depth.  Names that do not exist are protected in the
+ * workspace, in the home directory and in repositories.  writable is policy->fs.allow_write with
+ * globs expanded.
  */
 int treerules_protected(const struct policy *policy, const struct policy_list *writable,
 	struct arena *arena, struct treerules_names *out, struct err *err);

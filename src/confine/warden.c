@@ -1,7 +1,7 @@
 /*
  * The warden is one thread around a poller.  It never waits for a program inside, because programs
- * inside may be waiting for it: the warden answers every access to a mask, and every call that the
- * call filter notifies it of.
+ * inside may be waiting for the warden: it answers every access to a mask, and every system call
+ * that the call filter reports.
  */
 #include "confine/warden.h"
 
@@ -29,25 +29,25 @@
 #include "sandbox/netspace.h"
 #include "sandbox/threadview.h"
 
-#define LINGER_MS 1000 /* between two looks for processes that the command has left */
+#define LINGER_MS 1000 /* pause between two checks for processes that the command has left */
 #define DRAIN_EVENTS 4096
 #define REPORT_MAX ((size_t)64 << 20)
 
 struct warden {
 	const struct warden_orders *orders;
 	struct arena arena;
-	struct policy policy; /* resolved */
+	struct policy policy; /* with absolute paths (policy_resolve) */
 	struct planning planning;
-	struct mountplan plan;                 /* without its list */
-	const struct mountplan_entry *entries; /* list of the mount plan */
-	struct mountplan_made *mounts;         /* set while it serves */
-	struct netspace *space;                /* NULL: the machine's network */
-	struct proxy *proxy;                   /* NULL: there is no way out of space */
+	struct mountplan plan;                 /* the mount plan, except its list */
+	const struct mountplan_entry *entries; /* the list of the mount plan */
+	struct mountplan_made *mounts;         /* set while the warden serves */
+	struct netspace *space;                /* NULL: the command uses the machine's network */
+	struct proxy *proxy;                   /* NULL: nothing leads out of space */
 	struct denials *denials;
-	struct buf lacks; /* what is not enforced, one thing a line */
+	struct buf lacks; /* the restrictions that are not enforced, one on each line */
 	struct account account;
 
-	/* Set while it serves: */
+	/* Set while the warden serves: */
 	struct poller *poller;
 	struct poller_event masks, proxies, calls, channel, holder;
 	struct poller_timer look;
@@ -57,8 +57,8 @@ struct warden {
 	struct grantserver *granting;
 	int socket, proc;
 	unsigned long long mnt; /* inode number of the command's mount namespace */
-	bool limited;           /* a limit is exceeded, and the programs were killed for that */
-	bool attended;          /* the strata that runs the command is connected */
+	bool limited;           /* the command exceeded a limit, and its programs were killed */
+	bool attended;          /* the strata process that runs the command is connected */
 	int64_t deadline;       /* when the command and its descendants have to end */
 	bool over;
 };
@@ -72,8 +72,8 @@ static const char *const accesses[] = {
 };
 
 /*
- * Whether a program sees a file at path that is no stub.  Masked paths are not looked at, since
- * this process itself would have to answer.
+ * Whether a program sees a file at path that is not a stub.  Masked paths are not looked at, since
+ * this process would wait for its own answer.
  */
 static bool is_there(const struct warden *warden, const char *path)
 {
@@ -81,8 +81,8 @@ static bool is_there(const struct warden *warden, const char *path)
 }
 
 /*
- * If the access could be granted, set the remedy to the command that grants it.  For a file that
- * does not exist yet, the grant is for its directory.
+ * If the access could be granted, set the remedy to the command that grants it.  To make a file
+ * that does not exist yet, a program needs a grant for the directory.
  */
 static void propose_grant(const struct warden *warden, enum verdict_access access, const char *name,
 	const char *path, struct verdict *out)
@@ -99,7 +99,7 @@ static void propose_grant(const struct warden *warden, enum verdict_access acces
 }
 
 /*
- * Note a denial if the policy and the grants do not allow an access.  Returns whether it was
+ * Note a denial unless the policy or a grant allows the access.  Returns whether a denial was
  * noted.
  */
 static bool deny_path(
@@ -117,8 +117,8 @@ static bool deny_path(
 }
 
 /*
- * Process pid tried to look at a masked path.  below is the name inside the mask, or "" for the
- * mask itself.
+ * Handle an access of process pid to a masked path.  below is the name inside the mask, or "" for
+ * the mask itself.
  */
 static void on_masked(void *arg, size_t entry, const char *below, pid_t pid)
 {
@@ -131,7 +131,10 @@ static void on_masked(void *arg, size_t entry, const char *below, pid_t pid)
 	deny_path(warden, VERDICT_READ, path, inside);
 }
 
-/* In a sandbox of its own, a program has other files under these names. */
+/*
+ * Whether a thread is in the mounts of the command.  A program in a sandbox of its own may have
+ * other files at the same paths.
+ */
 static bool is_in_command_mounts(const struct warden *warden, int proc, pid_t tid)
 {
 	char link[PATH_MAX];
@@ -152,9 +155,9 @@ static bool is_one_of(const char *call, const char *const *calls)
 }
 
 /*
- * A program tried to rename or remove a path that it may write.  If the mounts prevent that, since
- * the path or something below it may not be changed or is hidden, note a denial with the rule about
- * that place.
+ * Handle an attempt to rename or remove a path that the program may write.  Mounts prevent that if
+ * the path, or something below it, is hidden or must not be changed.  In that case, note a denial
+ * with the rule about that place.
  */
 static void on_moved(struct warden *warden, const struct callfilter_event *event, const char *path)
 {
@@ -172,9 +175,9 @@ static void on_moved(struct warden *warden, const struct callfilter_event *event
 }
 
 /*
- * A program tried to change a path.  Note a denial only if the mounts forbid it: a protected name
- * that the plan did not cover can be changed after all.  mkdir of a directory that exists is no
- * denial: it fails anyway, and mkdir -p tries it all the time.
+ * Handle an attempt to change a path.  A denial is noted only if the mounts forbid the change,
+ * because a protected name that the plan did not cover can in fact be changed.  A mkdir of a
+ * directory that exists is no denial: it fails anyway, and mkdir -p tries it all the time.
  */
 static void on_written(
 	struct warden *warden, const struct callfilter_event *event, const char *path)
@@ -224,8 +227,8 @@ static int resolve_policy(struct warden *warden, struct err *err)
 }
 
 /*
- * Write the report: home, the variables, an empty text, lacks, and the lists of planning_write.  A
- * zero byte ends each text.
+ * Write the report: the home directory, the variables, an empty text, lacks, and the lists of
+ * planning_write.  A zero byte ends each text.
  */
 static int write_report(struct warden *warden, struct err *err)
 {
@@ -243,7 +246,10 @@ static int write_report(struct warden *warden, struct err *err)
 	return errno ? err_errno(err, "report what the policy stands for") : 0;
 }
 
-/* Find what the policy stands for in the tree that the command will see, which is our root here. */
+/*
+ * Find the files that the policy covers in the tree that the command will see.  That tree is the
+ * root of this process here.
+ */
 static int look(void *arg, struct mountplan *mounts, struct err *err)
 {
 	struct warden *warden = arg;
@@ -293,7 +299,7 @@ void warden_free(struct warden *warden)
 	free(warden);
 }
 
-/* -------------------------------------------------------------------- report */
+/* -------------------------------------------------------- reading the report */
 
 static const char *take_text(struct str *text, struct arena *arena)
 {
@@ -373,7 +379,7 @@ static void on_calls_ready(void *arg, unsigned what, bool failed)
 	if (callfilter_notified(warden->listener, on_call, warden, &ignored) > 0 ||
 		!has_hung_up(callfilter_listener_fd(warden->listener)))
 		return;
-	/* No process with the filter is left, so the command and its descendants have ended. */
+	/* No process with the filter is left, so the command and all its descendants have ended. */
 	poller_remove(warden->poller, &warden->calls);
 	if (!warden->attended)
 		finish(warden);
@@ -385,8 +391,7 @@ static void on_holder_end(void *arg, unsigned what, bool failed)
 }
 
 /*
- * End all programs of the command, since they used more than the rule allows, and note that as a
- * denial.
+ * Kill all programs of the command because they have exceeded a limit, and note that as a denial.
  */
 static void enforce(struct warden *warden, const char *rule, const char *used)
 {
@@ -414,8 +419,8 @@ static void on_limit(struct warden *warden, enum resource_kind kind, struct reso
 }
 
 /*
- * End the programs that the command has left running when the time is over.  The command itself is
- * ended by the strata that runs it.
+ * Kill the programs that the command has left running when its time is over.  The command itself is
+ * killed by the strata process that runs it.
  */
 static void on_late(struct warden *warden)
 {
@@ -433,7 +438,10 @@ static bool has_limits(const struct policy *policy)
 	       policy->limits.max_processes;
 }
 
-/* Look at the processes, and end them if they exceed a limit.  Returns whether any are left. */
+/*
+ * Check the processes of the command, and kill them if they exceed a limit.  Returns whether any
+ * processes are left.
+ */
 static bool look_at_processes(struct warden *warden)
 {
 	struct resource_usage usage = { 0 };
@@ -460,8 +468,8 @@ static void on_look(void *arg)
 }
 
 /*
- * Handle all events that have happened so far, so that the denials of a command that has ended are
- * complete.
+ * Handle all events that have already happened, so that the list of denials is complete when the
+ * command has ended.
  */
 static void drain(struct warden *warden)
 {
@@ -525,7 +533,7 @@ static int begin_granting(struct warden *warden, struct err *err)
 	return warden->granting ? 0 : -(int)err->code;
 }
 
-/* Stop serving grants, since the command has ended. */
+/* Stop accepting requests for grants, since the command has ended. */
 static void end_granting(struct warden *warden)
 {
 	grantserver_free(warden->granting);
@@ -547,8 +555,7 @@ static void take_listener(struct warden *warden, int fd)
 }
 
 /*
- * Go on without the strata that runs the command: it is gone, or has asked all that it wants to
- * know.
+ * Go on without the strata process that runs the command.  It has ended, or needs no more answers.
  */
 static void leave_unattended(struct warden *warden)
 {
@@ -559,8 +566,8 @@ static void leave_unattended(struct warden *warden)
 }
 
 /*
- * Handle a request and answer it.  If the warden ends, it removes the stubs before it answers, so
- * that a capture after the answer sees none.
+ * Handle a request and answer it.  A warden that ends removes the stubs before it answers, so that
+ * a capture after the answer sees no stubs.
  */
 static void answer(struct warden *warden, char message)
 {
@@ -584,8 +591,8 @@ static bool is_request(char message)
 }
 
 /*
- * Receive a message of one byte: a request, or the message of the command's process with its
- * listener.
+ * Receive a message of one byte.  It is a request, or it comes from the command's process and
+ * carries the descriptor of its call filter.
  */
 static void on_message(void *arg, unsigned what, bool failed)
 {
