@@ -22,7 +22,7 @@
 #include "owner/owner_priv.h"
 #include "owner/relayedop.h"
 
-#define OUTPUT_SIZE 49152 /* bytes of output in one notification */
+#define OUTPUT_SIZE 49152 /* bytes of a command's output in one notification */
 
 /* ----------------------------------------------------------------- in the task */
 
@@ -40,7 +40,10 @@ static _Noreturn void answer_and_exit(struct answering *answering)
 	_exit(at_write_all(answering->fd, text.ptr, text.len) < 0 ? 1 : 0);
 }
 
-/* Print messages about the agent on the owner's standard error, which the agent has, too. */
+/*
+ * Print lines for the user on standard error, which the task that runs the agent shares with the
+ * owner.
+ */
 static void say_notice(void *arg, const char *lines)
 {
 	while (*lines) {
@@ -64,8 +67,8 @@ static int add_row(void *arg, const void *row, struct err *err)
 }
 
 /*
- * If a parameter is the ambiguous beginning of a node id, list the ids that it may mean.  Returns
- * their number.
+ * If a parameter of the operation is the ambiguous beginning of a node id, list the ids that begin
+ * with it.  Returns the number of ids in the list.
  */
 static size_t find_candidates(struct owner *owner, const struct call_plan *plan,
 	struct arena *arena, const char **list, size_t max)
@@ -231,7 +234,7 @@ static bool is_answer_whole(const struct call *call)
 	return call->answer.len && call->answer.data[call->answer.len - 1] == '\n';
 }
 
-/* Make the answer for a task that has ended without sending a whole answer. */
+/* Make an answer for a task that has ended without sending a whole one. */
 static void make_up_answer(struct call *call)
 {
 	owned(json_release) struct json out = JSON_INIT;
@@ -287,8 +290,8 @@ static void finish_call(struct call *call)
 	if (writes)
 		news_after_operation(owner);
 	/*
-	 * An agent may make all its nodes by operations that it asks for.  They count for
-	 * retention, too.
+	 * Count this operation for retention as well: an agent may make all its nodes through
+	 * operations.
 	 */
 	if (asked)
 		retainer_count_node(&owner->retainer);
@@ -317,7 +320,10 @@ static void send_output(struct call_pipe *pipe, struct str bytes)
 	client_send(call->client, json_written(&out));
 }
 
-/* Pass on the output that there is.  Returns true if the client has to read first. */
+/*
+ * Pass on the output that a command has written to a pipe.  Returns true if the client has to read
+ * before more output can be passed on.
+ */
 static bool pump_pipe(struct call_pipe *pipe)
 {
 	struct call *call = pipe->call;
@@ -344,9 +350,9 @@ static bool pump_pipe(struct call_pipe *pipe)
 }
 
 /*
- * Pass on the output of a call, and finish the call if the answer has come.  The answer is sent
- * after all output that the command had written when it ended.  Programs that the command left
- * running may write more: that output is discarded.
+ * Pass on the output of a call, and finish the call when its answer has arrived.  All output that
+ * the command wrote before it ended is sent before the answer.  Programs that the command left
+ * running may write more, which is discarded.
  */
 static void pump_call(struct call *call)
 {
@@ -458,7 +464,10 @@ static _Noreturn void task_main(
 		std[i] = client->fds[i];
 	for (int i = 0; i < 3 && plan->kind == CALL_AGENT; i++)
 		std[i] = i;
-	/* Block SIGUSR1, because a signal for the command may arrive before the command runs. */
+	/*
+	 * Block SIGUSR1 until the command runs, because a signal for the command may arrive
+	 * earlier.
+	 */
 	if (is_program(plan->kind))
 		task_block_signal(SIGUSR1);
 	if (plan->kind == CALL_AGENT)
@@ -486,7 +495,7 @@ static char *json_of_argv(const struct param_texts *argv)
 	return mem_strdup(json_written(&out).ptr);
 }
 
-/* Whether an operation may change the live tree, or leave a program running that does. */
+/* Whether an operation may change the live tree, or leave a program running that may change it. */
 static bool changes_tree(const struct op *op)
 {
 	return op->flags & OP_NO_ENV || op->access == ENV_RESTORE || op->access == ENV_REPLACE ||
@@ -571,20 +580,22 @@ void call_cancel(struct call *call)
 	if (!call->task.pid)
 		return;
 	/*
-	 * The task kills its command.  If the task were killed, all programs in the sandbox would
-	 * end.
+	 * Have the task kill its command.  Killing the task itself would end all programs in the
+	 * sandbox.
 	 */
 	if (is_program(call->kind) || call->executes)
 		call_signal(call, SIGKILL);
 	else if (call->kind == CALL_RELAY)
-		(void)kill(-call->task.pid, SIGTERM); /* its children do parts of the operation */
+		/* the process group, because children of the task do parts of the operation */
+		(void)kill(-call->task.pid, SIGTERM);
 	else
-		(void)kill(call->task.pid, SIGTERM); /* a checkout that has begun ignores it */
+		/* has no effect on a checkout that has begun */
+		(void)kill(call->task.pid, SIGTERM);
 }
 
 /*
- * Whether a call is cancelled when its client disconnects.  The other calls make changes, which are
- * finished once they have begun.
+ * Whether a call is cancelled when its client disconnects.  All other calls make changes, and a
+ * change that has begun is finished.
  */
 static bool ends_with_client(const struct call *call)
 {

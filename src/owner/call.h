@@ -1,9 +1,9 @@
 /*
- * call - an operation that a task runs, for a client or for the owner itself.
+ * call - an operation that runs in a task, for a client or for the owner itself.
  *
- * The task runs the operation as the command line would and sends back the whole answer, one line
- * of JSON-RPC.  While exec runs a command, the command's output is passed on to the client, no
- * faster than the client reads.
+ * The task runs the operation as the command line would, and sends the whole answer to the owner as
+ * one line of JSON-RPC.  While exec runs a command, the owner passes the command's output on to the
+ * client, no faster than the client reads.
  */
 #pragma once
 #include "core/buf.h"
@@ -11,7 +11,7 @@
 #include "owner/rpc.h"
 #include "owner/task.h"
 
-#define CALL_RESULT_MAX ((size_t)32 << 20) /* bytes of one answer */
+#define CALL_RESULT_MAX ((size_t)32 << 20) /* maximum size of an answer in bytes */
 
 struct call;
 struct client;
@@ -20,10 +20,11 @@ struct owner;
 
 enum call_kind {
 	CALL_OP,    /* an operation */
-	CALL_EXEC,  /* a command whose output goes to the client, which waits for its end */
-	CALL_SPAWN, /* a command whose output goes to the client, which does not wait */
-	CALL_RELAY, /* an operation for another strata process, on that process's descriptors */
-	CALL_AGENT, /* the command of supervise, on the owner's descriptors */
+	CALL_EXEC,  /* a command with a client that gets the output and waits for the end */
+	CALL_SPAWN, /* a command with a client that gets the output and does not wait */
+	/* an operation that another strata process relayed, on the descriptors of that process */
+	CALL_RELAY,
+	CALL_AGENT, /* the agent of supervise, on the owner's descriptors */
 };
 
 /* The parameters of call_start. */
@@ -31,10 +32,11 @@ struct call_plan {
 	enum call_kind kind;
 	const struct op *op;
 	const void *request;       /* the operation's own struct; NULL for CALL_RELAY */
-	struct client *client;     /* NULL: the owner itself */
-	const struct jsonread *id; /* of the client's request; NULL: it wants no answer */
+	struct client *client;     /* the client that made the request; NULL: the owner itself */
+	const struct jsonread *id; /* the id of the client's request; NULL: no answer is wanted */
 	/*
-	 * For a call of the owner itself.  answer has "result" or "error"; NULL: it cannot be read.
+	 * Called when the answer to a call of the owner itself has arrived.  answer has the member
+	 * "result" or "error".  It is NULL if the answer cannot be read.
 	 */
 	void (*done)(struct owner *owner, const struct jsonread *answer);
 };
@@ -52,33 +54,34 @@ struct call {
 	struct owner *owner;
 	enum call_kind kind;
 	const struct op *op;
-	struct client *client; /* NULL: disconnected, or a call of the owner itself */
+	/* NULL: the client has disconnected, or the owner itself made the call */
+	struct client *client;
 	void (*done)(struct owner *owner, const struct jsonread *answer);
-	char *id;      /* JSON; NULL: no answer is wanted */
-	char *command; /* JSON list of the arguments, for a call that runs a program; or NULL */
+	char *id;      /* the id of the request, as JSON; NULL: no answer is wanted */
+	char *command; /* if the call runs a program: its arguments, as a JSON list; else NULL */
 	int64_t number;
 	int64_t began;
 	bool writes;
 	bool executes; /* runs a client's command, and makes a node when the command has ended */
 	bool answered;
-	int ended; /* status of the task's process, once it has ended */
+	int ended; /* wait status of the task's process, once it has ended */
 	struct call_pipe reply, out[2];
 	struct buf answer;
 };
 
 int call_start(
 	struct owner *owner, const struct call_plan *plan, struct call **made, struct err *err);
-/* Send a signal to the command of a call. */
+/* Send a signal to the command that a call runs. */
 void call_signal(struct call *call, int sig);
-/* End a call, whatever kind it is of. */
+/* Cancel a call of any kind. */
 void call_cancel(struct call *call);
 
 /*
- * Handle the end of a connection: calls that the client waited for end, commands that it spawned go
- * on.
+ * Handle the disconnection of a client.  Calls whose answer it waited for are cancelled.  Commands
+ * that it spawned go on.
  */
 void call_orphan(struct owner *owner, struct client *client);
-/* Pass on the output that was held back until the client read again. */
+/* Pass on output that was held back because the client did not read. */
 void call_resume(struct owner *owner, struct client *client);
 struct call *call_find(struct owner *owner, int64_t number);
 void call_end_all(struct owner *owner);

@@ -21,20 +21,23 @@
 #include "owner/owner_priv.h"
 #include "sandbox/sandbox.h"
 
-#define GATHER_MS 20 /* events within this time are reported as one */
-#define AGAIN_MS 500 /* before a failed capture is tried again; doubled each time */
+#define GATHER_MS 20 /* changes within this time are reported to the owner once */
+#define AGAIN_MS 500 /* wait before a failed capture is tried again; doubled with each failure */
 #define AGAIN_MAX_MS 30000
-#define RESTARTS_MAX 8 /* of the watcher in a row, before it is given up */
-#define EXIT_GONE 3    /* status of the watcher: the live tree is another directory now */
+/* restarts of the watcher in a row; after the last one, the watcher is given up */
+#define RESTARTS_MAX 8
+/* exit status of the watcher when another directory has become the live tree */
+#define EXIT_GONE 3
 
-/* The reports of a watcher to the owner, each one byte. */
+/* The reports of a watcher to the owner.  Each report is one byte. */
 enum { SAYS_READY = 'r', SAYS_CHANGED = 'c', SAYS_PARTIAL = 'p' };
 
 struct watcher {
 	struct task task; /* must be the first member */
 	struct owner *owner;
-	int said; /* pipe with the watcher's reports */
-	int ask;  /* pipe to the watcher: a byte makes it check that the tree is the same */
+	int said; /* pipe from the watcher, which writes its reports */
+	/* pipe to the watcher; a byte makes it check that the live tree is the same directory */
+	int ask;
 	struct loop_event *reading;
 };
 
@@ -43,13 +46,16 @@ struct watcher {
 static void report_byte(int fd, char what)
 {
 	/*
-	 * A report that does not fit into the pipe is not missed: the reports in the pipe say the
-	 * same.
+	 * The report is dropped when the pipe is full: the reports in the pipe make the owner
+	 * capture the live tree anyway.
 	 */
 	(void)!write(fd, &what, 1);
 }
 
-/* Copies of what the watcher needs, so that the environment itself need not stay open. */
+/*
+ * The parts of an environment that the watcher needs.  They are copied, so that the environment
+ * need not stay open.
+ */
 struct watched {
 	int live;
 	struct watch_without without;
@@ -77,7 +83,10 @@ static int open_watched(struct owner *owner, struct watched *watched, struct err
 	static const enum env_access access[] = { ENV_LOOK, ENV_WRITE };
 	struct env env;
 
-	/* A fork that was never used has no live tree: opening it for writing makes one. */
+	/*
+	 * A fork of a workspace has no live tree before its first use.  Opening the environment for
+	 * writing makes one.
+	 */
 	for (size_t i = 0; i < sizeof(access) / sizeof(access[0]); i++) {
 		int r = env_open(&env, owner->options->root, owner->options->workspace, access[i],
 			"watch", NULL, err);
@@ -93,7 +102,7 @@ static int open_watched(struct owner *owner, struct watched *watched, struct err
 	return r;
 }
 
-/* Report changes until the tree is gone or the owner has ended. */
+/* Report changes until another directory has become the live tree or the owner has ended. */
 static int watch_until_gone(struct watch *watch, int said, int asked, struct err *err)
 {
 	bool partial = false;
@@ -149,7 +158,10 @@ static _Noreturn void watcher_main(struct owner *owner, int said, int asked)
 
 static void start_capture(struct capturer *capturer);
 
-/* Returns the milliseconds from now until ms after instant, at least 0 and at most ms. */
+/*
+ * Returns the milliseconds from now until ms after instant.  The result is at least 0 and at most
+ * ms.
+ */
 static int ms_until(int64_t instant, int ms, int64_t now)
 {
 	int64_t left = instant / WHEN_MS + ms - now / WHEN_MS;
@@ -169,15 +181,18 @@ static void note_change(struct capturer *capturer)
 		return;
 	int apart = capturer->made ? ms_until(capturer->made, CAPTURER_LONGEST_MS, now) : 0;
 	loop_set(capturer->quiet, apart > CAPTURER_QUIET_MS ? apart : CAPTURER_QUIET_MS);
-	/* The first change may have happened during the last capture. */
+	/*
+	 * The time counts from the first change, which may have happened during the last capture.
+	 */
 	if (!loop_is_set(capturer->longest))
 		loop_set(capturer->longest, ms_until(capturer->since, CAPTURER_LONGEST_MS, now));
 }
 
 /*
- * Set the command of a node if one command alone can have made its changes: the first command after
- * a time in which no program ran.  From the second command on, the author of a change is not known,
- * because the first one may have left programs running.
+ * Name the command of a client that has made the changes of the next node, if it is certain. The
+ * author is certain while one command has run since the time when no program ran in the workspace.
+ * After a second command has started, either of the two may have made a change, because the first
+ * command may have left programs running.
  */
 static void set_command(const struct owner *owner, struct arena *arena, struct param_texts *command)
 {
@@ -206,7 +221,7 @@ void capturer_forget_writers(struct capturer *capturer)
 	struct env env;
 
 	capturer->only = 0;
-	/* Any process of the machine can change a live tree that is a plain directory. */
+	/* If the live tree is a plain directory, any process of the machine can change it. */
 	capturer->mixed = !owner->mounted || owner_is_executing(owner) || owner_is_writing(owner);
 	if (capturer->mixed || owner_open_env(owner, &env, &ignored) < 0)
 		return;
@@ -214,7 +229,7 @@ void capturer_forget_writers(struct capturer *capturer)
 	env_close(&env);
 }
 
-/* Write down for 'status' whether changes are recorded. */
+/* Save whether changes are recorded, so that 'strata status' can show it. */
 static void write_recording(struct capturer *capturer)
 {
 	struct owner *owner = capturer->owner;
@@ -323,7 +338,7 @@ static void on_quiet_timer(void *arg)
 {
 	struct capturer *capturer = arg;
 
-	/* The command that is running will make its own node. */
+	/* A client's command is running and will make a node itself when it ends. */
 	if (owner_is_executing(capturer->owner))
 		return;
 	start_capture(capturer);
@@ -376,7 +391,10 @@ static void on_stores_checked(struct owner *owner, const struct jsonread *answer
 	snprintf(capturer->stores, sizeof(capturer->stores), "%s", state.ptr);
 }
 
-/* inotify does not report writes through a mapping.  The times of the mapped files show them. */
+/*
+ * inotify does not report writes through a memory mapping.  The times of the mapped files reveal
+ * such writes.
+ */
 static void on_mapped_timer(void *arg)
 {
 	struct capturer *capturer = arg;
@@ -414,7 +432,7 @@ static void on_watcher_report(void *arg)
 			"(fs.inotify.max_user_watches): looking every %d s instead",
 			CAPTURER_PARTIAL_MS / 1000);
 	}
-	/* SAYS_READY counts as a change as well: nothing was watched before it. */
+	/* SAYS_READY counts as a change, because nothing watched the tree before. */
 	note_change(capturer);
 }
 
@@ -438,7 +456,7 @@ static void on_watcher_end(struct task *task, int status)
 	if (owner->stopping)
 		return;
 	if (!gone && ++capturer->restarts > RESTARTS_MAX) {
-		/* Without a watcher, the tree is captured from time to time. */
+		/* Without a watcher, the tree is captured at regular intervals. */
 		set_partial(capturer);
 		return;
 	}

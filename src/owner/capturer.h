@@ -1,14 +1,15 @@
 /*
- * capturer - makes automatic nodes, soon after the live tree has changed.
+ * capturer - makes automatic nodes soon after the live tree has changed.
  *
  * A task watches the live tree (capture/watch.h), because a process may have to enter a user
- * namespace to see the tree.  A change starts two timers: the node is made when nothing has changed
- * for CAPTURER_QUIET_MS, and CAPTURER_LONGEST_MS after the first change at the latest.  While a
- * client's command runs, only the second timer counts, since the command will make its own node.
+ * namespace to see the tree.  A change starts two timers.  The node is made when nothing has
+ * changed for CAPTURER_QUIET_MS, and at the latest CAPTURER_LONGEST_MS after the first change.
+ * While a client's command runs, only the second timer counts, since the command will make its own
+ * node.
  *
  * A program may go on writing for ever with pauses longer than CAPTURER_QUIET_MS.  So two nodes are
- * at least CAPTURER_LONGEST_MS apart.  A change after a longer rest is captured after
- * CAPTURER_QUIET_MS.
+ * at least CAPTURER_LONGEST_MS apart.  If the last node is older than that, a change is captured
+ * after CAPTURER_QUIET_MS.
  */
 #pragma once
 #include <stdbool.h>
@@ -21,11 +22,11 @@
 #define CAPTURER_QUIET_MS 200
 #define CAPTURER_LONGEST_MS 2000
 /*
- * inotify does not report a write through a memory mapping, so mapped files are checked this often.
- * This interval and the time that a node takes are together less than CAPTURER_LONGEST_MS.
+ * Time between two checks of mapped files, because inotify does not report a write through a memory
+ * mapping.  This time and the time that a node takes are together less than CAPTURER_LONGEST_MS.
  */
 #define CAPTURER_MAPPED_MS 1500
-/* While programs run, the tree is captured this often without any event: */
+/* Time between two captures that are made without a reported change while programs run: */
 #define CAPTURER_LOOK_MS 20000      /* an overlay, which is cheap to scan */
 #define CAPTURER_LOOK_ALL_MS 300000 /* any other tree */
 #define CAPTURER_PARTIAL_MS 5000    /* a tree that cannot be watched completely */
@@ -40,16 +41,16 @@ struct capturer {
 	struct loop_event *quiet, *longest, *look, *mapped, *again;
 	bool partial;  /* not every directory is watched */
 	bool dirty;    /* the tree changed after the last capture began */
-	int64_t since; /* when that was noted first (when_monotonic) */
+	int64_t since; /* when 'dirty' was set (when_monotonic) */
 	int64_t began; /* when the running or last capture began */
 	int64_t made;  /* when the capture of the last node began; 0: no node yet */
 	bool capturing;
 	bool looking;              /* a task is checking mapped files */
-	char stores[STORES_STATE]; /* the result of the last check */
-	bool last;                 /* the running capture is the last one */
+	char stores[STORES_STATE]; /* the result of the last check of mapped files */
+	bool last;                 /* the running capture is the last one before the owner ends */
 	bool ending;               /* make one last capture, then end the owner */
 	int64_t only;       /* number of the last call that may have changed the tree; 0: none */
-	bool mixed;         /* other programs may have changed the tree as well */
+	bool mixed;         /* a program other than that call's may have changed the tree as well */
 	unsigned failures;  /* captures that failed in a row */
 	char why[256];      /* why the last capture failed */
 	char node[NODE_ID]; /* the last automatic node */
@@ -58,13 +59,14 @@ struct capturer {
 
 void capturer_start(struct capturer *capturer, struct owner *owner);
 void capturer_stop(struct capturer *capturer);
-/* Note that a call begins that may change the tree, or leave a program running that does. */
+/* Note that a call begins that may change the tree, or leave a program running that changes it. */
 void capturer_note_writer(struct capturer *capturer, int64_t number);
 /*
- * Forget the calls that were noted.  Of these, only calls that still run can change the tree now.
+ * Forget the calls that have been noted, since the changes that follow are not theirs.  A call that
+ * still runs counts as a possible author of the next changes.
  */
 void capturer_forget_writers(struct capturer *capturer);
-/* Let the watcher check whether the live tree is another directory now. */
+/* Have the watcher check whether another directory has become the live tree. */
 void capturer_check_tree(struct capturer *capturer);
 /* Make the last capture, then end the owner. */
 void capturer_end(struct capturer *capturer);

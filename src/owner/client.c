@@ -13,7 +13,7 @@
 #include "owner/owner_priv.h"
 
 #define READ_SIZE 65536
-#define HANGUP_MS 200 /* how often to look at a client that sends nothing more */
+#define HANGUP_MS 200 /* interval between two checks whether a client has hung up */
 
 /* ------------------------------------------------------------------- closing */
 
@@ -43,7 +43,10 @@ static void close_client(struct client *client)
 	free(client);
 }
 
-/* Let the event loop close the client later, because callers may go on using it. */
+/*
+ * Have the event loop close the client later, because the callers of this function may still use
+ * it.
+ */
 static void close_later(struct client *client)
 {
 	client->lost = true;
@@ -69,7 +72,7 @@ static void switch_reading(struct client *client)
 	loop_switch(client->reading, !client->lost && !client->ended && !client_is_full(client));
 }
 
-/* Whether a client that sends nothing more has all its answers. */
+/* Whether all answers have been sent to a client that sends no more requests. */
 static bool is_served(const struct client *client)
 {
 	return client->ended && !client->requests && !client->waiting && !client->subscribed &&
@@ -85,8 +88,9 @@ static bool is_hung_up(const struct client *client)
 }
 
 /*
- * Close a client that sends nothing more, once it has all its answers or has hung up.  A timer
- * looks for that, because a socket is always readable once its other end has shut down one side.
+ * Close a client that sends no more requests, once it has all its answers or has closed the
+ * connection.  A timer has to check for the second, because a socket stays readable after its other
+ * end has shut down one side.
  */
 static void on_hangup_timer(void *arg)
 {
@@ -162,7 +166,10 @@ void client_send_error(
 	client_send(client, json_written(&out));
 }
 
-/* A subscriber that does not keep up is disconnected: a gap in the events would go unnoticed. */
+/*
+ * A subscriber that reads too slowly is disconnected, because it would not notice a gap in the
+ * events.
+ */
 void client_send_all(struct owner *owner, struct str line)
 {
 	if (owner->options->tell)
@@ -179,7 +186,7 @@ void client_send_all(struct owner *owner, struct str line)
 
 /* ------------------------------------------------------------------- reading */
 
-/* Returns false if the line has to wait until other requests are answered. */
+/* Handle a line.  Returns false if the line has to wait until other requests are answered. */
 static bool handle_line(struct client *client, struct str line)
 {
 	bool blank = true, taken = true;
@@ -192,7 +199,7 @@ static bool handle_line(struct client *client, struct str line)
 	return taken;
 }
 
-/* Drop a line that has become too long, so that it cannot grow without limit. */
+/* Drop a line that is longer than RPC_LINE_MAX, so that the buffer cannot grow without limit. */
 static void drop_long_line(struct client *client)
 {
 	struct err err = { 0 };
@@ -227,11 +234,11 @@ bool client_drop_waiting(
 	return kept < from;
 }
 
-/* Handle all whole lines of in.  Lines that have to wait stay at its start, in their order. */
+/* Handle all whole lines in client->in.  Lines that have to wait stay at its start, in order. */
 static void handle_lines(struct client *client)
 {
 	char *data = client->in.data;
-	size_t known = client->waiting; /* bytes of lines that have waited already */
+	size_t known = client->waiting; /* bytes of lines that have already waited */
 	size_t from = 0;
 	char *end;
 
@@ -239,7 +246,8 @@ static void handle_lines(struct client *client)
 	client->waiting = 0;
 	while (!client->lost && client->in.len > from) {
 		/*
-		 * While CLIENT_REQUESTS_MAX requests are running, lines that waited go on waiting.
+		 * The lines that have waited so far go on waiting while CLIENT_REQUESTS_MAX
+		 * requests are running.
 		 */
 		if (from < known && client->requests >= CLIENT_REQUESTS_MAX) {
 			memmove(data + client->waiting, data + from, known - from);
@@ -270,13 +278,13 @@ static void handle_lines(struct client *client)
 void client_answered(struct client *client)
 {
 	client->requests--;
-	/* Now there may be room for a waiting request. */
+	/* A waiting request may be started now. */
 	if (!client->handling)
 		handle_lines(client);
 	switch_reading(client);
 }
 
-/* Keep the descriptors of a message, and close any that are more than CLIENT_FDS_MAX. */
+/* Keep the descriptors of a message, up to CLIENT_FDS_MAX, and close the others. */
 static void take_fds(struct client *client, struct msghdr *message)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
@@ -333,7 +341,8 @@ static void on_readable(void *arg)
 /* ----------------------------------------------------------------- accepting */
 
 /*
- * Check the user at the other end.  The socket's mode keeps other users out, but it can be changed.
+ * Check the user id of the process at the other end.  The mode of the socket file keeps other users
+ * out, but a mode can be changed.
  */
 static bool may_connect(int fd)
 {

@@ -1,5 +1,6 @@
 /*
- * client - a connection to the owner, with the lines that are read from it and written to it.
+ * client - a connection to the owner.  It reads the lines that the client sends, and writes the
+ * lines that the owner sends.
  *
  * A client that sends too much gets an error, and a client that does not read is waited for.
  * Neither takes more memory than the limits below.  The owner goes on reading while requests of the
@@ -14,13 +15,20 @@
 #include "core/str.h"
 #include "owner/rpc.h"
 
-#define CLIENT_MAX 256                  /* connections */
-#define CLIENT_REQUESTS_MAX 64          /* running at a time for one connection; more wait */
-#define CLIENT_WAITING_MAX RPC_LINE_MAX /* bytes of waiting requests; more are refused */
-#define CLIENT_FULL (1 << 20)           /* unread bytes; with more, its requests are not read */
-#define CLIENT_OUT_MAX (64 << 20)       /* unread bytes; with more, the connection is closed */
+#define CLIENT_MAX 256 /* connections at a time */
+/* requests of one connection that run at a time; the others wait */
+#define CLIENT_REQUESTS_MAX 64
+/* bytes of requests that wait; a request that does not fit is refused */
+#define CLIENT_WAITING_MAX RPC_LINE_MAX
+/* bytes the client has not read; beyond it, no more requests are read */
+#define CLIENT_FULL (1 << 20)
+/* bytes the client has not read; beyond it, the connection is closed */
+#define CLIENT_OUT_MAX (64 << 20)
 
-/* Descriptors that come with a relayed operation, after the standard ones. */
+/*
+ * Indexes of the descriptors that come with a relayed operation.  Indexes 0 to 2 are the standard
+ * ones.
+ */
 enum { CLIENT_FD_CWD = 3, CLIENT_FD_OPERATION, CLIENT_FDS_MAX };
 
 struct owner;
@@ -32,17 +40,18 @@ struct client {
 	int fd;
 	struct loop_event *reading, *writing;
 	struct buf in;
-	size_t waiting;            /* bytes at the start of in: requests that wait for their turn */
-	bool handling;             /* handle_lines is working on in */
-	bool ended;                /* it sends nothing more, but may wait for answers */
-	struct loop_event *hangup; /* timer: look whether a client that ended has hung up */
-	bool skipping;             /* the rest of a line that was too long is being skipped */
+	/* bytes at the start of 'in': requests that wait for their turn */
+	size_t waiting;
+	bool handling;             /* handle_lines is working on 'in' */
+	bool ended;                /* the client sends nothing more, but may wait for answers */
+	struct loop_event *hangup; /* timer of the check whether a client has hung up */
+	bool skipping;             /* the rest of a line that is too long is being skipped */
 	struct buf out;
-	size_t sent; /* bytes of out that were sent */
+	size_t sent; /* bytes of 'out' that have been sent */
 	bool subscribed;
-	bool lost;               /* the event loop will close it */
-	size_t requests;         /* how many are running */
-	int fds[CLIENT_FDS_MAX]; /* descriptors that came with the bytes just read */
+	bool lost;               /* the event loop will close the connection */
+	size_t requests;         /* number of running requests */
+	int fds[CLIENT_FDS_MAX]; /* descriptors that came with the bytes read last */
 	size_t n_fds;
 };
 
@@ -50,16 +59,16 @@ struct client {
 void client_listen(struct owner *owner);
 void client_close_all(struct owner *owner);
 
-/* Send one line, as rpc.h has written it. */
+/* Send one line, made by a function of rpc.h. */
 void client_send(struct client *client, struct str line);
-/* Send an error; id is that of the request, or NULL. */
+/* Send an error as the answer to the request with this id.  id may be NULL. */
 void client_send_error(struct client *client, const struct jsonread *id, enum rpc_code code,
 	const struct err *err);
-/* Whether the client has many bytes to read, so that further output should wait. */
+/* Whether the client has to read many bytes, so that further output should wait. */
 bool client_is_full(const struct client *client);
 /*
- * Drop the waiting lines of a client that match.  Returns true if there were any.  Called only
- * while a line of the client is handled.
+ * Drop those waiting lines of a client for which matches returns true.  Returns true if any line
+ * was dropped.  May be called only while a line of the client is being handled.
  */
 bool client_drop_waiting(
 	struct client *client, bool (*matches)(void *arg, struct str line), void *arg);

@@ -21,7 +21,7 @@ struct loop *loop_new(struct err *err)
 	struct event_base *base = NULL;
 
 	if (config) {
-		/* One thread needs no locks. */
+		/* Locks are not needed, because a loop belongs to one thread. */
 		(void)event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
 		base = event_base_new_with_config(config);
 		event_config_free(config);
@@ -67,7 +67,7 @@ static struct loop_event *new_event(struct loop *loop, int fd, short what, loop_
 	*event = (struct loop_event){ .fn = fn, .arg = arg };
 	event->event = event_new(loop->base, fd, what, on_event, event);
 	if (!event->event)
-		abort(); /* as mem_alloc does when there is no memory */
+		abort(); /* as mem_alloc does when memory runs out */
 	return event;
 }
 

@@ -1,8 +1,8 @@
 /*
- * loop - an event loop: waits for descriptors, signals and timers, through libevent.
+ * loop - an event loop that waits for descriptors, signals and timers.  It uses libevent.
  *
  * A loop belongs to one thread.  A callback may free any event, its own included.  A forked child
- * must not touch the loop it inherited.
+ * must not touch the loop that it inherited.
  */
 #pragma once
 #include <stdbool.h>
@@ -15,20 +15,22 @@ typedef void loop_fn(void *arg);
 
 enum loop_what { LOOP_READ = 1, LOOP_WRITE = 2 };
 
-struct loop *loop_new(struct err *err); /* NULL on error */
-void loop_free(struct loop *loop);      /* its events must have been freed before */
-/* Call the callbacks of events until loop_stop. */
+struct loop *loop_new(struct err *err); /* returns NULL on error */
+void loop_free(struct loop *loop);      /* all events of the loop must be freed first */
+/* Wait for events and call their callbacks until loop_stop is called. */
 int loop_run(struct loop *loop, struct err *err);
 void loop_stop(struct loop *loop);
 
-/* Call fn whenever fd can be read or written.  The event begins switched on. */
+/* Call fn whenever fd can be read or written.  The event is on at first. */
 struct loop_event *loop_fd(struct loop *loop, int fd, enum loop_what what, loop_fn *fn, void *arg);
 /* Call fn whenever the signal arrives. */
 struct loop_event *loop_signal(struct loop *loop, int sig, loop_fn *fn, void *arg);
-/* Call fn once after each loop_set, when the time given to loop_set has passed. */
+/*
+ * Make a timer.  fn is called once after each loop_set, when the time given to loop_set has passed.
+ */
 struct loop_event *loop_timer(struct loop *loop, loop_fn *fn, void *arg);
 
-/* Start a timer, or start it again. */
+/* Start a timer, or restart it with a new time. */
 void loop_set(struct loop_event *timer, int ms);
 /* Switch any event on or off. */
 void loop_switch(struct loop_event *event, bool on);

@@ -14,7 +14,7 @@ struct asked {
 	struct owner *owner;
 	struct client *client;
 	struct rpc_request request;
-	const struct op *op; /* NULL: there is no method of the request's name */
+	const struct op *op; /* NULL: no method has the request's name */
 	struct arena arena;
 };
 
@@ -65,8 +65,8 @@ static int start_call(struct asked *asked, enum call_kind kind, const struct op 
 }
 
 /*
- * Refuse descriptors of the caller and "-": a request has no descriptors, and an operation that a
- * client calls has no output but its answer.
+ * Refuse parameters that name a descriptor of the caller, or "-" for a standard stream.  A client's
+ * request comes without descriptors, and its operation has no output but the answer.
  */
 static int refuse_descriptors(const struct param *params, const void *request, struct err *err)
 {
@@ -110,7 +110,7 @@ static struct exec_request *read_exec(struct asked *asked, struct err *err)
 	return request && exec_take_shell(request, &asked->arena, err) >= 0 ? request : NULL;
 }
 
-/* Tell what was granted, as the operation reports it. */
+/* Send an event about a grant that the operation has made or revoked. */
 static void send_grant(struct owner *owner, const char *event, const struct jsonread *answer)
 {
 	const struct jsonread *result = answer ? jsonread_member(answer, "result") : NULL;
@@ -173,9 +173,9 @@ static int spawn_exec(struct asked *asked, struct err *err)
 	return 0;
 }
 
-/* ------------------------------------------------- what the owner knows or does itself */
+/* ----------------------------------------------- methods that the owner itself implements */
 
-/* Add the commands that the owner runs, with their numbers, to a request of ps. */
+/* Add the commands that the owner runs, with their numbers, to a request of 'ps'. */
 static int list_commands(struct asked *asked, struct ps_request *request, struct err *err)
 {
 	static const char *const kinds[] = {
@@ -263,10 +263,12 @@ static int signal_command(struct asked *asked, struct err *err)
 
 struct withdrawing {
 	struct client *client;
-	const char *id; /* JSON */
+	const char *id; /* the id of the request to cancel, as JSON */
 };
 
-/* If the waiting request line is the one to cancel, answer that it never began, and return true. */
+/*
+ * If a waiting line is the request to cancel, answer that the request never began, and return true.
+ */
 static bool cancel_waiting(void *arg, struct str line)
 {
 	struct withdrawing *withdrawing = arg;
@@ -287,7 +289,7 @@ static bool cancel_waiting(void *arg, struct str line)
 	return same;
 }
 
-/* Cancel the requests of the same connection that have the given id. */
+/* Cancel the requests with the given id that came through the same connection. */
 static int cancel_requests(struct asked *asked, struct err *err)
 {
 	owned(json_release) struct json wanted = JSON_INIT;
@@ -319,7 +321,10 @@ static int subscribe_client(struct asked *asked, struct err *err)
 
 	if (!read_params(asked, err))
 		return -(int)err->code;
-	/* A new subscriber hears only of nodes that are made from now on. */
+	/*
+	 * Send what is new to the older subscribers first, so that a new subscriber gets only later
+	 * events.
+	 */
 	news_send(asked->owner);
 	asked->client->subscribed = true;
 	begin_answer(asked, &out);
@@ -329,7 +334,10 @@ static int subscribe_client(struct asked *asked, struct err *err)
 	return 0;
 }
 
-/* Run an operation for another strata process, on the descriptors that came with the request. */
+/*
+ * Run an operation that another strata process relayed, on the descriptors that came with the
+ * request.
+ */
 static int start_relayed(struct asked *asked, struct err *err)
 {
 	const struct relay_request *request = read_params(asked, err);
@@ -347,7 +355,7 @@ static int start_relayed(struct asked *asked, struct err *err)
 	return start_call(asked, CALL_RELAY, op, NULL, NULL, err);
 }
 
-/* Pass a signal from the terminal of another strata process on to the operation that it relayed. */
+/* Pass on a signal from the terminal of another strata process to the operation that it relayed. */
 static int signal_relayed(struct asked *asked, struct err *err)
 {
 	const struct kill_request *request = read_params(asked, err);
@@ -359,7 +367,7 @@ static int signal_relayed(struct asked *asked, struct err *err)
 		if (call->client != asked->client || call->kind != CALL_RELAY || !call->task.pid)
 			continue;
 		/*
-		 * Signal the process group, because children of the task may do parts of the
+		 * Signal the whole process group, because children of the task may do parts of the
 		 * operation.
 		 */
 		(void)kill(-call->task.pid, sig);
@@ -370,8 +378,8 @@ static int signal_relayed(struct asked *asked, struct err *err)
 /* ------------------------------------------------------------- requests of clients */
 
 /*
- * The operations that this file does itself or adds something to.  serve returns 0 if it has sent
- * the answer, or has started a call that will send it.
+ * The operations that need code of this file before or instead of a plain call.  serve returns 0 if
+ * it has sent the answer, or has started a call that will send it.
  */
 static const struct service {
 	const struct op *op;
@@ -397,7 +405,9 @@ static int serve_request(struct asked *asked, struct err *err)
 	return start_operation(asked, err);
 }
 
-/* Whether clients can call an operation of the table; queries go through 'query'. */
+/*
+ * Whether clients can call an operation by its name.  Queries are called through 'query' instead.
+ */
 static bool is_method(const struct op *op)
 {
 	return op->flags & OP_OWNER || (op->run && !(op->flags & OP_LOCAL));
@@ -420,7 +430,10 @@ const struct op *methods_listed(size_t i)
 	return op;
 }
 
-/* Whether a request has to wait: it needs a task, and its client may have no more tasks now. */
+/*
+ * Whether a request has to wait, because it needs a task and its client has reached the limit of
+ * tasks.
+ */
 static bool must_wait(const struct asked *asked)
 {
 	return asked->client->requests >= CLIENT_REQUESTS_MAX && !(asked->op->flags & OP_AT_ONCE);
@@ -457,7 +470,7 @@ bool methods_handle_line(struct owner *owner, struct client *client, struct str 
 	} else if (is_request) {
 		(void)serve_request(&asked, &err);
 	}
-	/* A notification gets no answer, but a line that is not a valid request does. */
+	/* A notification gets no answer.  A line that is not a valid request gets one. */
 	if (err.code && (asked.request.id || !is_request))
 		client_send_error(client, asked.request.id,
 			code == RPC_NONE ? errcode_rpc(&err) : code, &err);

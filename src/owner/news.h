@@ -1,17 +1,17 @@
 /*
- * news - tells subscribers of new nodes and of movements of HEAD.
+ * news - sends events to subscribers when nodes have been made and when HEAD has moved.
  *
- * New nodes are found by reading the history.  So subscribers are told of nodes that other
- * processes made, too, though later.
+ * New nodes are found by reading the history.  So subscribers also get events for nodes that other
+ * processes have made, though later.
  */
 #pragma once
 
 struct owner;
 
-/* Called when an operation has ended that may have moved HEAD or made a node. */
+/* Send events after an operation that may have moved HEAD or made a node. */
 void news_after_operation(struct owner *owner);
 /*
- * Read the history, and tell subscribers of new nodes and of a movement of HEAD.  From then on,
- * these count as known.
+ * Read the history, and send events for new nodes and for a movement of HEAD.  From then on these
+ * count as known to subscribers.
  */
 void news_send(struct owner *owner);

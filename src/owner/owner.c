@@ -20,14 +20,17 @@
 
 #define BACKLOG 128
 /*
- * How long to wait for the lock before an owner is said to hold it.  lock_is_held takes the lock
- * for a moment, too.
+ * Time to wait for the lock before it counts as held by another owner.  A process that calls
+ * lock_is_held takes the lock for a moment, too.
  */
 #define PROBED_MS 200
 
 /* ----------------------------------------------------------------- the socket */
 
-/* The address leads through /proc, since the environment's path may be too long for an address. */
+/*
+ * Make the address of the control socket.  It leads through /proc, because the path of the
+ * environment may be too long for a socket address.
+ */
 static int address_of(int run, const char *workspace, struct sockaddr_un *address, struct err *err)
 {
 	size_t room = sizeof(address->sun_path);
@@ -56,10 +59,13 @@ static int make_listener(int run, const char *workspace, struct err *err)
 		return err_errno(err, "make the control socket");
 	if (address_of(run, workspace, &address, err) < 0)
 		return -(int)err->code;
-	/* We hold the lock, so an existing socket was left by an owner that was killed. */
+	/*
+	 * This process holds the lock, so an existing socket file was left by an owner that was
+	 * killed.
+	 */
 	snprintf(name, sizeof(name), "%s" OWNER_SOCKET, workspace);
 	(void)unlinkat(run, name, 0);
-	/* bind gives the file the mode of the socket. */
+	/* The mode is set first, because bind gives the socket file the mode of the socket. */
 	if (fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
 		listen(fd, BACKLOG) < 0)
 		return err_errno(err, "make the control socket '%s'", name);
@@ -121,8 +127,9 @@ void owner_say(const struct owner *owner, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	/*
-	 * The line is printed by one write, because the agent may be writing as well.  The carriage
-	 * return is for a terminal that the agent has made raw.
+	 * Stderr is unbuffered and the line is one call, because the agent may be writing to the
+	 * same terminal.  The carriage return is for a terminal that the agent has put into raw
+	 * mode.
 	 */
 	fprintf(stderr, "strata: %s%s\n", text, isatty(STDERR_FILENO) ? "\r" : "");
 }
@@ -186,8 +193,8 @@ static void release_owner(struct owner *owner)
 }
 
 /*
- * Read the workspace.  If there is no environment, this fails before anything is made in its
- * directory.
+ * Read the row of the workspace.  Where there is no environment, this fails before any file is
+ * made.
  */
 static int read_workspace(struct owner *owner, struct err *err)
 {

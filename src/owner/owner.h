@@ -1,12 +1,13 @@
 /*
- * owner - the one process that looks after a workspace: it makes nodes of changes, serves the
- * control socket, runs the agent and starts the agent again after a rollback.
+ * owner - the one process that looks after a workspace.  It makes nodes of changes, serves the
+ * control socket, runs the agent, and starts the agent again after a rollback.
  *
  *	ROOT/run/NAME.owner   a file that the owner keeps locked (flock)
  *	ROOT/run/NAME.sock    the control socket (docs/PROTOCOL.md)
  *
  * The owner does no work itself.  Tasks (task.h) run the operations, and each task holds the
- * workspace's lock only as long as it needs it.  So no client's request can block another client.
+ * workspace's lock only as long as it needs the lock.  So no client's request can block another
+ * client.
  */
 #pragma once
 #include <stdbool.h>
@@ -25,21 +26,23 @@ struct owner_options {
 	const char *root;
 	const char *workspace;
 	const struct supervise_request *request;
-	/* Called with every event that subscribers get, as one line.  May be NULL. */
+	/* Called with every event that subscribers get, as one line of JSON.  May be NULL. */
 	void (*tell)(void *arg, struct str line);
 	void *arg;
 	/*
-	 * Runs, in a task, an operation of another strata process, and prints its result.  Returns
-	 * the exit status.
+	 * Called in a task.  Runs an operation that another strata process relayed, and prints the
+	 * result. Returns the exit status.
 	 */
 	int (*relayed)(const struct op *op, const struct relayedop *relayed);
 };
 
 /*
- * Own the workspace until the agent ends or a signal comes; *status is the exit status.  Returns
- * -ERR_BUSY if the workspace has an owner already.
+ * Own the workspace until the agent ends or a signal ends the owner.  *status is set to the exit
+ * status.  Returns -ERR_BUSY if the workspace already has an owner.
  */
 int owner_run(const struct owner_options *options, int *status, struct err *err);
 
-/* Connect to the owner of a workspace.  Returns the socket, or -ERR_NOT_FOUND without an owner. */
+/*
+ * Connect to the owner of a workspace.  Returns the socket, or -ERR_NOT_FOUND if there is no owner.
+ */
 int owner_dial(const char *root, const char *workspace, struct err *err);

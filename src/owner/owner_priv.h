@@ -1,4 +1,4 @@
-/* owner_priv - what the parts of an owner share. */
+/* owner_priv - the state of an owner and the functions that its source files share. */
 #pragma once
 #include "core/str.h"
 #include "owner/call.h"
@@ -22,8 +22,8 @@ struct owner_signal {
 struct owner {
 	const struct owner_options *options;
 	struct loop *loop;
-	int run;  /* ROOT/run */
-	int lock; /* on ROOT/run/NAME.owner */
+	int run;  /* the directory ROOT/run */
+	int lock; /* the locked file ROOT/run/NAME.owner */
 	int listener;
 	struct loop_event *listening;
 	struct owner_signal signals[OWNER_SIGNALS];
@@ -35,23 +35,24 @@ struct owner {
 	struct capturer capturer;
 	struct retainer retainer;
 	struct supervisor supervisor;
-	bool mounted;       /* an overlay: the live tree exists only while a program runs in it */
-	char head[NODE_ID]; /* HEAD as subscribers know it */
-	int64_t told;       /* time of the newest node that subscribers know of */
+	/* the live tree is an overlay, which is mounted only while a program runs in it */
+	bool mounted;
+	char head[NODE_ID]; /* the HEAD that subscribers were told of last */
+	int64_t told;       /* time of the newest node that subscribers were told of */
 	bool stopping;
 	int status;
 };
 
 /*
- * Whether an operation of a client is running that writes to the environment, other than a command.
+ * Whether a client's operation is running that writes to the environment.  Commands do not count.
  */
 bool owner_is_writing(const struct owner *owner);
-/* Whether a client's command is running that makes a node itself when it ends. */
+/* Whether a client's command is running that will make a node when it ends. */
 bool owner_is_executing(const struct owner *owner);
 /* Open the environment for reading its history. */
 int owner_open_env(const struct owner *owner, struct env *env, struct err *err);
 /* Print a line on standard error. */
 void owner_say(const struct owner *owner, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Capture the last changes, then end the owner with this exit status. */
+/* Capture the last changes, then end the owner with the given exit status. */
 void owner_stop(struct owner *owner, int status);

@@ -7,7 +7,7 @@
 #include "core/at.h"
 #include "core/own.h"
 
-/* The members of the first object of the document.  The second object is the request. */
+/* The members of the first object in the document.  The second object is the request. */
 static const struct param params_written[] = {
 	PARAM(relayedop, root, TEXT, PARAM_REQUIRED, "the directory of the environment"),
 	PARAM(relayedop, workspace, TEXT, PARAM_REQUIRED, "the workspace"),

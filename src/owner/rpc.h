@@ -1,15 +1,15 @@
-/* rpc - JSON-RPC 2.0: reads requests, one on each line, and writes answers and notifications. */
+/* rpc - JSON-RPC 2.0: reads requests, each from one line, and writes answers and notifications. */
 #pragma once
 #include "core/errcode.h"
 #include "core/json.h"
 #include "core/jsonread.h"
 
-/* A longer line is refused. */
+/* Maximum length of a line.  A longer one is refused. */
 #define RPC_LINE_MAX JSONREAD_SIZE_MAX
 
 struct rpc_request {
 	struct jsonread *whole;
-	const struct jsonread *id;     /* NULL: a notification */
+	const struct jsonread *id;     /* NULL: the request is a notification */
 	const struct jsonread *params; /* an object, or NULL */
 	const char *method;
 };
@@ -17,18 +17,20 @@ struct rpc_request {
 void rpc_request_release(struct rpc_request *request);
 
 /*
- * Returns RPC_NONE, or the reason why line is no request.  request->id is set even then, if line
- * has a valid id.
+ * Parse a line into *request.  Returns RPC_NONE, or the reason why the line is not a valid request.
+ * request->id is set in both cases if the line has a valid id.
  */
 enum rpc_code rpc_read(struct str line, struct rpc_request *request, struct err *err);
 
-/* Write {"jsonrpc":"2.0","id":ID,"result":{ which rpc_end closes. */
+/* Begin an answer: write {"jsonrpc":"2.0","id":ID,"result":{ which rpc_end closes. */
 void rpc_begin(struct json *out, const struct jsonread *id);
 void rpc_end(struct json *out);
-/* Write a whole answer.  err may have a hint; candidates may be NULL. */
+/* Write a whole answer that reports an error.  err may have a hint.  candidates may be NULL. */
 void rpc_error(struct json *out, const struct jsonread *id, enum rpc_code code,
 	const struct err *err, const char *const *candidates, size_t n_candidates);
-/* Write {"jsonrpc":"2.0","id":ID,"method":METHOD,"params":{ which rpc_end closes. */
+/*
+ * Begin a request: write {"jsonrpc":"2.0","id":ID,"method":METHOD,"params":{ which rpc_end closes.
+ */
 void rpc_ask(struct json *out, int64_t id, const char *method);
-/* Write the same without an id, because no answer is wanted. */
+/* Begin a notification.  It is a request without an id, so no answer to it is sent. */
 void rpc_notify(struct json *out, const char *method);

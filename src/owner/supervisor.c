@@ -14,8 +14,8 @@
 #include "owner/owner_priv.h"
 
 /*
- * Returns the number of the workspace's last rollback, whichever process did it, and sets head to
- * the id of HEAD.
+ * Returns the number of the workspace's last rollback, which any process may have made.  head is
+ * set to the id of HEAD.
  */
 static int64_t last_rollback(struct owner *owner, char head[NODE_ID])
 {
@@ -32,7 +32,7 @@ static int64_t last_rollback(struct owner *owner, char head[NODE_ID])
 	return which;
 }
 
-/* Whether an operation is changing the workspace. */
+/* Whether an operation holds the lock of the workspace. */
 static bool is_locked(struct owner *owner)
 {
 	char name[WORKSPACE_NAME_MAX + sizeof(ENV_LOCK)];
@@ -54,7 +54,7 @@ static int64_t member_int(const struct jsonread *result, const char *name)
 	return value;
 }
 
-/* Whether a rollback ended the agent. */
+/* Whether a rollback has ended the agent. */
 static bool was_rolled_back(struct supervisor *supervisor, const struct jsonread *result)
 {
 	char head[NODE_ID];
@@ -80,7 +80,7 @@ static void say_denial(struct owner *owner, const struct jsonread *denial)
 		texts[3].len ? "; to allow it, " : "", (int)texts[3].len, texts[3].ptr);
 }
 
-/* Print the denials of the policy since the agent was started. */
+/* Print what the policy has denied since the agent was started. */
 static void report_denials(struct owner *owner, const struct jsonread *result)
 {
 	const struct jsonread *list = result ? jsonread_member(result, "denials") : NULL;
@@ -238,7 +238,7 @@ void supervisor_signal(struct supervisor *supervisor, int sig)
 			supervisor->owner->options->request->argv.count ? 128 + sig : 0);
 		return;
 	}
-	/* A second signal to the owner kills the agent. */
+	/* A second signal to the owner kills the agent at once. */
 	if (supervisor->told)
 		sig = SIGKILL;
 	supervisor->told = sig;

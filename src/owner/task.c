@@ -11,8 +11,9 @@
 #include "sandbox/process.h"
 
 /*
- * All signals are blocked until the child has no handlers any more.  The loop's handlers write to
- * a pipe that the child shares, so the owner would take a signal of the child for its own.
+ * Start a task with all signals blocked until the child has no signal handlers left.  The handlers
+ * of the event loop write to a pipe, which the child shares with the owner.  So the owner would
+ * mistake a signal to the child for a signal to itself.
  */
 int task_start(struct task_list *list, struct task *task, unsigned flags, struct err *err)
 {
@@ -45,7 +46,10 @@ int task_set_fds(const int std[3], int *const kept[], int n, struct err *err)
 		if (std[i] < 0)
 			continue;
 		where[i] = PROCESS_FIRST_KEPT + count;
-		/* A copy with a higher number: 0, 1 and 2 are about to be replaced. */
+		/*
+		 * Copy the descriptor to a higher number, because 0, 1 and 2 are about to be
+		 * replaced.
+		 */
 		fds[count] = fcntl(std[i], F_DUPFD_CLOEXEC, PROCESS_FIRST_KEPT);
 		if (fds[count++] < 0)
 			return err_errno(err, "standard descriptor %d", i);
@@ -81,7 +85,10 @@ void task_reap(struct task_list *list)
 {
 	int status;
 
-	/* waitpid(-1) would also reap sandbox holders, for which other code waits. */
+	/*
+	 * Only the tasks are waited for, because waitpid(-1) would also reap sandbox holders, which
+	 * other code waits for.
+	 */
 	for (struct task **slot = &list->first; *slot;) {
 		struct task *task = *slot;
 		pid_t pid = waitpid(task->pid, &status, WNOHANG);
@@ -92,7 +99,10 @@ void task_reap(struct task_list *list)
 		}
 		*slot = task->next;
 		task->ended(task, pid < 0 ? 0 : status);
-		/* The callback may have started another task. */
+		/*
+		 * Start over, since the callback may have changed the list by starting another
+		 * task.
+		 */
 		slot = &list->first;
 	}
 }

@@ -12,7 +12,10 @@
 struct task {
 	struct task *next;
 	pid_t pid;
-	/* Called when the process has ended and is out of the list; status is that of waitpid. */
+	/*
+	 * Called when the process has ended and the task is no longer in the list.  status is the
+	 * result of waitpid.
+	 */
 	void (*ended)(struct task *task, int status);
 };
 
@@ -21,22 +24,25 @@ struct task_list {
 };
 
 enum task_flags {
-	TASK_SESSION = 1 << 0, /* a session of its own, without signals from our terminal */
+	/*
+	 * put the task into a session of its own, which gets no signals from the owner's terminal
+	 */
+	TASK_SESSION = 1 << 0,
 };
 
 /*
- * Fork.  Returns 0 in the child, which has no signal handlers, and 1 in the owner, which has task
- * in list.
+ * Fork.  Returns 0 in the child, which has no signal handlers, and 1 in the owner, whose list now
+ * has the task.
  */
 int task_start(struct task_list *list, struct task *task, unsigned flags, struct err *err);
 /*
- * In the child: make std the standard descriptors (-1: /dev/null), keep the n descriptors that kept
- * points to, and close the rest.  The descriptors that are kept get new numbers, which are stored
- * where kept points.
+ * Called in the child.  Make the descriptors in std the standard ones (-1: /dev/null), keep the n
+ * descriptors that kept points to, and close all others.  The kept descriptors get new numbers,
+ * which are stored in the variables that kept points to.
  */
 int task_set_fds(const int std[3], int *const kept[], int n, struct err *err);
-/* In the child: block a signal, which a signalfd will take later. */
+/* Called in the child: block a signal that a signalfd will receive later. */
 void task_block_signal(int sig);
 
-/* Call ended for each task whose process has ended.  For SIGCHLD. */
+/* Call the 'ended' function of each task whose process has ended.  Called on SIGCHLD. */
 void task_reap(struct task_list *list);
