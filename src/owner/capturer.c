@@ -189,7 +189,7 @@ static void note_change(struct capturer *capturer)
 }
 
 /*
- * Name the command of a client that has made the changes of the next node, if it is certain. The
+ * Name the command of a client that has made the changes of the next node, if it is certain.  The
  * author is certain while one command has run since the time when no program ran in the workspace.
  * After a second command has started, either of the two may have made a change, because the first
  * command may have left programs running.

@@ -31,7 +31,7 @@ struct owner_options {
 	void *arg;
 	/*
 	 * Called in a task.  Runs an operation that another strata process relayed, and prints the
-	 * result. Returns the exit status.
+	 * result.  Returns the exit status.
 	 */
 	int (*relayed)(const struct op *op, const struct relayedop *relayed);
 };

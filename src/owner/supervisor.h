@@ -17,8 +17,8 @@
 #define SUPERVISOR_PAUSE_MAX_MS 5000
 #define SUPERVISOR_SOON_NS (INT64_C(10) * 1000000000)
 #define SUPERVISOR_POLL_MS 50 /* interval between two checks whether the rollback is over */
-#define SUPERVISOR_SAY_NS (INT64_C(2) * 1000000000) /* a longer wait for the rollback is reported  \
-						     */
+/* a longer wait for the rollback is reported */
+#define SUPERVISOR_SAY_NS (INT64_C(2) * 1000000000)
 /* from the signal that asks the agent to end until SIGKILL */
 #define SUPERVISOR_STOP_MS 10000
 

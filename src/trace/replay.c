@@ -1,6 +1,6 @@
 /*
- * The parent makes the plan, forks the child and waits for it, compares the bundles and cleans up.
- * The child enters the namespaces, restores the state before the command and traces the command.
+ * The parent makes the plan, forks the child, waits for it, compares the bundles and cleans up.
+ * The child enters the namespaces, restores the state before the command, and traces the command.
  * It writes the new bundle into the temporary directory, which both processes see.
  */
 #include "trace/replay.h"
@@ -30,13 +30,14 @@ struct replaying {
 	struct restore *plan;
 	struct replay_cover cover;
 	struct replay_place place;
-	sigset_t mask;                 /* the old signal mask */
-	struct sigaction child_before; /* the old action for SIGCHLD */
+	/* the signal mask before the run, which is restored at the end */
+	sigset_t mask;
+	struct sigaction child_before; /* the action for SIGCHLD before the run */
 };
 
-/* The child sends this when it has finished. */
+/* The message that the child sends when it has finished. */
 struct outcome {
-	int result;     /* negative: the command was not run */
+	int result;     /* negative if the command was not run */
 	struct err err; /* set if result is negative */
 	int exit_status;
 };
@@ -76,8 +77,8 @@ static int go_to_start(const struct replaying *replaying, int root, struct err *
 }
 
 /*
- * Give the command /dev/null as its standard input, and strata's standard error as its output:
- * strata's standard output is for the result.
+ * Give the command /dev/null as its standard input, and strata's standard error as its output,
+ * because strata's standard output is reserved for the result.
  */
 static int set_streams(struct err *err)
 {
@@ -152,7 +153,7 @@ static void block_signals(sigset_t *waited, struct replaying *replaying)
 	child_end_signals(waited);
 	sigaddset(waited, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, waited, &replaying->mask);
-	/* A process that ignores SIGCHLD cannot wait for its children. */
+	/* Reset the action, because a process that ignores SIGCHLD cannot wait for its children. */
 	(void)sigaction(SIGCHLD, &wait_for_us, &replaying->child_before);
 }
 
@@ -175,7 +176,10 @@ static int wait_for_child(pid_t pid, const sigset_t *waited)
 	return ended_by;
 }
 
-/* List the present children of this process as the kernel does: " 12 345 ". */
+/*
+ * Append the process ids of this process's children, each with a space before and after it: " 12
+ * 345 ".
+ */
 static bool list_children(struct buf *list)
 {
 	struct err ignored = { 0 };
@@ -189,8 +193,8 @@ static bool list_children(struct buf *list)
 
 /*
  * Kill the processes that the command has left behind.  They have become children of this process,
- * which is a subreaper (PR_SET_CHILD_SUBREAPER).  others: the children that this process had
- * before.
+ * which is a subreaper (PR_SET_CHILD_SUBREAPER).  others lists the children that this process had
+ * before the command, which are spared.
  */
 static void end_orphans(const struct buf *others)
 {

@@ -4,7 +4,7 @@
 
 #include "trace/bundle/bundle_content.h"
 
-/* The state of a file that one of the runs has left. */
+/* The state in which one of the runs has left a file. */
 struct end {
 	struct bundle *bundle;
 	const struct bundle_file *file;
@@ -17,8 +17,8 @@ static const struct bundle_state *state_of(const struct end *end)
 }
 
 /*
- * Compare the contents of two files.  Returns 1 if they are the same, 0 if they differ, or a
- * negative error.  A content that a bundle lacks counts as the same.
+ * Compare the contents of two files.  Returns 1 if they are equal, 0 if they differ, or a negative
+ * error.  A content that a bundle lacks counts as equal.
  */
 static int same_content(const struct end *a, const struct end *b, struct err *err)
 {
@@ -34,9 +34,9 @@ static int same_content(const struct end *a, const struct end *b, struct err *er
 }
 
 /*
- * Whether the extended attributes of this state are known, even if there are none.  strata does not
- * record them for files that are only read.  Other tools do not record them at all, and their
- * bundles have no owners either.
+ * Whether the bundle lists the extended attributes of this state, even if the list is empty.
+ * strata does not record attributes of files that are only read.  Other tools never record
+ * attributes, and their bundles can be recognised because they have no owners either.
  */
 static bool has_xattrs(const struct end *end)
 {
@@ -90,7 +90,7 @@ static bool does_count(const struct bundle_file *recorded, const struct bundle_f
 	return (recorded && replayed) || bundle_is_changed(recorded ?: replayed);
 }
 
-/* Compare one path.  The file of recorded or of replayed may be NULL. */
+/* Compare the two states of one path.  'file' may be NULL in recorded or in replayed. */
 static int compare_path(const struct end *recorded, const struct end *replayed,
 	const struct replay_options *options, struct replay *replay, struct err *err)
 {
@@ -99,15 +99,12 @@ static int compare_path(const struct end *recorded, const struct end *replayed,
 
 	if (!does_count(a.file, b.file))
 		return 0;
-	/*
-	 * The result of changes by two processes depends on which came first, so it is not
-	 * compared.
-	 */
+	/* The result of changes by two processes depends on their order, so it is not compared. */
 	if ((a.file && a.file->contested) || (b.file && b.file->contested))
 		return 0;
 	/*
 	 * A change that another process made is not expected to happen again, so the state before
-	 * is compared.
+	 * the command is compared.
 	 */
 	if (a.file && a.file->by_other)
 		a.side = BUNDLE_BEFORE;

@@ -10,12 +10,12 @@
 struct cover_search {
 	struct replay_cover *cover;
 	const struct restore *plan;
-	struct str last; /* the directory added last */
+	struct str last; /* the last directory that was added */
 };
 
 /*
- * Whether a path is in a directory of the kernel.  These directories are not covered, since the
- * command uses the real ones.
+ * Whether a path is in a directory that the kernel fills.  Such a directory is not covered, since
+ * the command uses the real one.
  */
 static bool is_kernels(struct str path)
 {
@@ -47,7 +47,7 @@ static void add_dir(struct cover_search *search, struct str dir)
 	cover->dirs[cover->n_dirs++] = arena_str(&cover->arena, dir);
 }
 
-/* Add a directory, or if it does not exist, the nearest directory above it that does. */
+/* Add a directory, or the nearest existing directory above it. */
 static int add_nearest(struct cover_search *search, struct str dir, struct err *err)
 {
 	struct str path = dir;
@@ -78,8 +78,8 @@ static int add_for(struct cover_search *search, struct str path, struct err *err
 }
 
 /*
- * Whether the directory of path is writable.  If it is not, the command has failed to change path,
- * and should fail again.
+ * Whether the directory that contains path is writable.  If it is not, the command has failed to
+ * change path, and the replay should fail there as well.
  */
 static bool may_write(struct str path)
 {
@@ -119,8 +119,8 @@ static int add_start(struct cover_search *search, struct err *err)
 }
 
 /*
- * Add the user's cache.  It is usually ignored, so no bundle has it, but programs want to write
- * there.
+ * Add the user's cache, where programs need to write.  It is usually ignored by traces, so no
+ * bundle lists it.
  */
 static void add_cache(struct cover_search *search)
 {
@@ -134,9 +134,12 @@ static void add_cache(struct cover_search *search)
 		add_dir(search, str_of(path));
 }
 
-/* --- reducing their number --- */
+/* --- reducing the number of directories --- */
 
-/* Sorts a directory directly before everything below it. */
+/*
+ * Compare two directories by path, so that a directory comes directly before all directories below
+ * it.
+ */
 static int compare_dirs(const void *a, const void *b)
 {
 	struct str x = *(const struct str *)a, y = *(const struct str *)b;
@@ -156,7 +159,7 @@ static uint64_t mount_of(struct str dir)
 	return at_abs_stat(dir.ptr, &stx) < 0 ? 0 : stx.stx_mnt_id;
 }
 
-/* Whether one of the directories kept so far contains dir on the same mount. */
+/* Whether one of the first 'kept' directories contains dir on the same mount. */
 static bool is_contained(const struct replay_cover *cover, size_t kept, struct str dir)
 {
 	for (size_t i = kept; i-- > 0;) {
@@ -189,8 +192,8 @@ static size_t depth_of(struct str dir)
 }
 
 /*
- * Replace the deepest directories by their parents.  Returns false if every directory lies directly
- * in the root directory, so that nothing was replaced.
+ * Replace the deepest directories by their parents.  Returns false if all directories lie directly
+ * in the root directory, so that none can be replaced.
  */
 static bool raise_deepest(struct replay_cover *cover)
 {

@@ -2,25 +2,26 @@
  * replay_cover - the directories that are covered by overlays when a command is run again, so that
  * its changes stay in the overlays.
  *
- * A directory is covered if the command changed a path in it or tried to, or if a path in it is now
- * in another state than the command found it in.  The directory in which the command is started and
- * the user's cache are covered too.  If a directory is gone, the nearest one above it is covered
- * instead.  The root directory cannot be covered.
+ * A directory is covered in two cases: the command changed a path in it or tried to, or a path in
+ * it is no longer in the state in which the command found it.  The directory in which the command
+ * is started and the user's cache are covered too.  If a directory is gone, the nearest existing
+ * directory above it is covered instead.  The root directory cannot be covered.
  */
 #pragma once
 #include "trace/undo/restore.h"
 
-#define REPLAY_COVER_MAX 64 /* if there are more, parents replace the deepest directories */
+/* maximum number; the deepest directories are replaced by parents to reach it */
+#define REPLAY_COVER_MAX 64
 
 struct replay_cover {
-	struct str *dirs; /* absolute; none is below another one on the same mount */
+	struct str *dirs; /* absolute paths; no directory is below another one on the same mount */
 	size_t n_dirs, cap_dirs;
 	struct arena arena;
 };
 
 /*
- * Find the directories to cover.  plan restores the state before the command, with every path of
- * the bundle.
+ * Find the directories to cover.  plan is the plan that restores the state before the command, for
+ * every path of the bundle.
  */
 int replay_cover_find(struct replay_cover *cover, const struct restore *plan, struct err *err);
 /* Whether the path is hidden when all these directories are covered. */

@@ -32,8 +32,8 @@
 /* ------------------------------------------------- the temporary directory */
 
 /*
- * Make the temporary directory in 'where'.  Returns 1, 0 if 'where' cannot be used, or a negative
- * error.
+ * Try to make the temporary directory in 'where'.  Returns 1 on success, 0 if 'where' cannot be
+ * used, or a negative error.
  */
 static int try_place(struct replay_place *place, const char *where,
 	const struct replay_cover *cover, struct err *err)
@@ -83,7 +83,10 @@ void replay_place_release(struct replay_place *place)
 
 /* ---------------------------------------------------------------- namespaces */
 
-/* Map the user's own ids to themselves.  Inside, the files of other users belong to nobody. */
+/*
+ * Map the user's own ids to themselves.  Inside the namespace, files of other users belong to
+ * nobody.
+ */
 static int map_self(uid_t uid, gid_t gid, struct err *err)
 {
 	char uids[64], gids[64];
@@ -116,7 +119,7 @@ int replay_place_drop_rights(struct err *err)
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
-	/* Root had its capabilities before, so it keeps them. */
+	/* Root keeps its capabilities, because it had them outside. */
 	if (geteuid() == 0 || syscall(SYS_capset, &header, none) == 0)
 		return 0;
 	return err_errno(err, "give up capabilities");
@@ -134,8 +137,8 @@ static int set_all_mounts(struct mount_attr attr, const char *what, struct err *
 }
 
 /*
- * Copy the mount at path with all mounts in it, to be put back later.  *tree is -1 if path does not
- * exist.
+ * Make a detached copy of the mount at path and of all mounts in it.  The copy is mounted at path
+ * later.  *tree is -1 if path does not exist.
  */
 static int copy_mount(const char *path, int *tree, struct err *err)
 {
@@ -172,11 +175,12 @@ static int make_read_only(const struct replay_place *place, struct err *err)
 	return rc;
 }
 
-/* A directory that is covered. */
+/* A directory that is being covered by an overlay. */
 struct layer {
 	const char *path;
 	int lower, upper, work, target;
-	bool trusted; /* trusted.* attributes can be set, so an overlay can rename directories */
+	/* the overlay can rename directories, since trusted.* attributes can be set */
+	bool trusted;
 };
 
 static int open_new(int dir, const char *name, struct err *err)
@@ -186,7 +190,10 @@ static int open_new(int dir, const char *name, struct err *err)
 	return at_open(dir, name, O_RDONLY | O_DIRECTORY, err);
 }
 
-/* Give the upper directory the attributes of the covered one, in whose place it is seen. */
+/*
+ * Give the upper directory the attributes of the covered directory, because the overlay shows those
+ * of the upper one.
+ */
 static int copy_attributes(const struct layer *layer, struct err *err)
 {
 	struct statx stx;
@@ -196,7 +203,7 @@ static int copy_attributes(const struct layer *layer, struct err *err)
 		return err_errno(err, "look at '%s'", layer->path);
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
 		{ stx.stx_mtime.tv_sec, (long)stx.stx_mtime.tv_nsec } };
-	/* If the owner cannot be set, the directory belongs to this user. */
+	/* The directory keeps this user as its owner if the real owner cannot be set. */
 	(void)!fchown(layer->upper, stx.stx_uid, stx.stx_gid);
 	if (fchmod(layer->upper, stx.stx_mode & 07777) < 0 || futimens(layer->upper, times) < 0)
 		return err_errno(err, "cover '%s'", layer->path);
@@ -210,8 +217,8 @@ static int prepare_layer(
 
 	snprintf(name, sizeof(name), "layer-%zu", i);
 	/*
-	 * The directory is opened by its path, since the descriptor place->dir belongs to the
-	 * mounts outside.
+	 * Open the directory by its path, since the descriptor place->dir belongs to a mount of the
+	 * outer namespace.
 	 */
 	owned_fd int here = at_open_given(place->path, O_RDONLY | O_DIRECTORY, 0, err);
 	owned_fd int dir = here < 0 ? here : open_new(here, name, err);
@@ -247,9 +254,9 @@ static int mount_failed(const struct layer *layer, struct err *err)
 }
 
 /*
- * Mount the overlay of one directory.  Descriptors are used, so that no name has to be escaped.
- * For root, directories can be renamed as usual.  For other users, rename(2) of a directory that
- * existed before fails with EXDEV.
+ * Mount the overlay of one directory.  The layers are passed as descriptors, so that no path has to
+ * be escaped.  If root runs strata, directories in the overlay can be renamed as usual.  For other
+ * users, rename(2) of a directory that existed before fails with EXDEV.
  */
 static int mount_layer(struct layer *layer, int root, struct err *err)
 {

@@ -1,13 +1,13 @@
 /*
- * replay_place - the place where a command is run again: a temporary directory for its changes, and
- * a mount namespace in which the changed files are seen instead of the real ones.
+ * replay_place - a place for a repeated run of a command: a temporary directory for its changes,
+ * and a mount namespace that shows the changed files instead of the real ones.
  */
 #pragma once
 #include "trace/replay_cover.h"
 
 struct replay_place {
-	int parent, dir;   /* the directory above the temporary one, and the temporary one */
-	char *path, *name; /* the absolute path, and the name in parent */
+	int parent, dir;   /* the temporary directory, and the directory that contains it */
+	char *path, *name; /* absolute path of the temporary directory, and its name in 'parent' */
 };
 
 #define REPLAY_PLACE_INIT                                                                          \
@@ -15,16 +15,20 @@ struct replay_place {
 		.parent = -1, .dir = -1                                                            \
 	}
 
-/* Make the temporary directory where it will not be covered. */
+/* Make the temporary directory in a place that no directory of cover hides. */
 int replay_place_init(
 	struct replay_place *place, const struct replay_cover *cover, struct err *err);
 /*
- * Move this process, which must have only one thread, into namespaces of its own, with an overlay
- * on each directory of cover.  Fails with ERR_UNSUPPORTED and a hint if that is not possible.
+ * Move this process into namespaces of its own, where an overlay covers each directory of cover.
+ * The process must have only one thread.  Fails with ERR_UNSUPPORTED and a hint if the machine does
+ * not allow this.
  */
 int replay_place_enter(
 	const struct replay_place *place, const struct replay_cover *cover, struct err *err);
-/* Give up the capabilities of the new user namespace, which the command must not have. */
+/*
+ * Drop the capabilities that the new user namespace has given to this process, since the command
+ * must not have them.
+ */
 int replay_place_drop_rights(struct err *err);
-/* Remove the temporary directory. */
+/* Remove the temporary directory and all files in it. */
 void replay_place_release(struct replay_place *place);

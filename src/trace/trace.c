@@ -18,10 +18,10 @@ static const struct engine *const engines[] = { &engine_bpf, &engine_notify, &en
 
 #define N_ENGINES (sizeof(engines) / sizeof(engines[0]))
 
-/* All that one run needs. */
+/* The data of one run of a traced command. */
 struct session {
 	const struct trace_request *request;
-	const struct trace_inside *inside; /* NULL: request is used */
+	const struct trace_inside *inside; /* NULL: the run is described by 'request' */
 	char *const *argv;
 	struct outdir output;
 	struct pathmap *map;
@@ -33,7 +33,7 @@ struct session {
 	const struct engine *engine;
 	struct launch launch;
 	struct engine_run run;
-	int *inherited; /* descriptors */
+	int *inherited; /* descriptors that the command inherits */
 	size_t n_inherited, cap_inherited;
 	char *cwd;
 	int64_t started_at, ended_at;
@@ -118,7 +118,7 @@ static int prepare_output(struct session *session, struct err *err)
 		r = ignore_load(session->request->ignore, map, err);
 	if (r < 0)
 		return r;
-	/* The bundle itself is not recorded. */
+	/* Mark the path of the bundle as ignored, so that the trace does not record it. */
 	struct pathmap_entry *parent = pathmap_known(map, str_of(output->path));
 	pathmap_child(map, parent, str_of(output->name))->ignored = true;
 	return 0;
@@ -139,7 +139,7 @@ static int prepare_session(struct session *session, struct err *err)
 	return session->cwd ? 0 : -(int)err->code;
 }
 
-/* The child is forked first, while this process has only one thread. */
+/* Fork the child first, since this process has only one thread now. */
 static int start_session(struct session *session, struct err *err)
 {
 	session->launch.inside = session->inside != NULL;
@@ -171,7 +171,10 @@ static int start_session(struct session *session, struct err *err)
 
 static int run_engine(struct session *session, struct err *err)
 {
-	/* This is called first, so that the first process in the list is that of the command. */
+	/*
+	 * Report the command first, because the first process in the list must be that of the
+	 * command.
+	 */
 	observer_starts(&session->observer, session->launch.pid, session->argv);
 	for (size_t i = 0; i < session->n_inherited; i++)
 		observer_inherits(&session->observer, session->inherited[i]);
@@ -186,7 +189,7 @@ static int run_engine(struct session *session, struct err *err)
 	return r;
 }
 
-/* Make sure that no record names a content, because the contents are lost. */
+/* Remove all references to saved contents from the records, because the contents are lost. */
 static void forget_blobs(struct session *session, const struct err *why)
 {
 	reasons_add(session->reasons, "contents could not be saved: %s", why->text);
@@ -242,9 +245,9 @@ static int write_bundle(struct session *session, int exit_status, struct err *er
 		manifest.blobs = &blobs;
 	int r = manifest_write(session->output.fd, &manifest, &why);
 	/*
-	 * The contents are synced after the manifest is written, since the disk goes on writing
-	 * them until then.  If there is no room for the manifest and the contents, the contents are
-	 * dropped: a bundle without contents is better than no bundle.
+	 * Sync the contents after the manifest has been written, since the disk writes them in the
+	 * meantime.  If there is no room for both, the contents are dropped: a bundle without
+	 * contents is better than no bundle.
 	 */
 	if (r < 0 ? saver_remove(session->saver) : saver_sync(session->saver, &why) < 0) {
 		forget_blobs(session, &why);
@@ -283,7 +286,7 @@ static int run_session(struct session *session, struct trace_result *result, str
 	errno = launch_failure(&session->launch);
 	if (errno)
 		return err_errno(err, "run '%s'", session->argv[0]);
-	/* The command has run, so from now on errors do not change the exit status. */
+	/* The command has run, so errors do not change the exit status from here on. */
 	(void)write_bundle(session, result->exit_status, &result->unsaved);
 	fill_result(session, result);
 	return 0;

@@ -1,6 +1,6 @@
 /*
- * attrs - a list of extended attributes, sorted by name.  The order in which a file system lists
- * them is no part of a file's state.
+ * attrs - a list of extended attributes, sorted by name.  It is sorted because the order in which a
+ * file system lists attributes is not part of a file's state.
  */
 #pragma once
 #include <stdbool.h>

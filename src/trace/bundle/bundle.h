@@ -52,11 +52,15 @@
 #define BUNDLE_MANIFEST "manifest.json"
 #define BUNDLE_BLOBS "blobs.parquet"
 #define BUNDLE_MANIFEST_MAX ((size_t)1 << 30)
-/* Limit in bytes of one record, and of all members together except files and processes. */
+/*
+ * Maximum size in bytes of one record.  All members except files and processes together have the
+ * same limit.
+ */
 #define BUNDLE_PART_MAX ((size_t)64 << 20)
 #define BUNDLE_FILES_MAX ((size_t)4 << 20)
-#define BUNDLE_PARTS_MAX 65536   /* the most rows of one content */
-#define BUNDLE_PART_KEY "%s//%u" /* key of a further row; no path has two slashes */
+#define BUNDLE_PARTS_MAX 65536 /* maximum number of rows of one content */
+/* key of the further rows; it is in use for no path, since no path has two slashes */
+#define BUNDLE_PART_KEY "%s//%u"
 
 enum bundle_side { BUNDLE_BEFORE, BUNDLE_AFTER };
 #define BUNDLE_SIDES 2
@@ -71,14 +75,14 @@ enum bundle_operation {
 	BUNDLE_RENAME = 1 << 6,
 	BUNDLE_EXECUTE = 1 << 7,
 	BUNDLE_METADATA = 1 << 8,
-	BUNDLE_OTHER = 1 << 9, /* an operation that this strata does not know */
+	BUNDLE_OTHER = 1 << 9, /* any operation that this version of strata does not know */
 };
-#define BUNDLE_OPERATIONS 9 /* number of operations above that have a name */
+#define BUNDLE_OPERATIONS 9 /* number of operations above; BUNDLE_OTHER has no name */
 #define BUNDLE_CHANGING                                                                            \
 	(BUNDLE_WRITE | BUNDLE_DELETE | BUNDLE_CREATE | BUNDLE_RENAME | BUNDLE_METADATA)
 
 enum bundle_type {
-	BUNDLE_NONE, /* the file does not exist, or has an unknown type */
+	BUNDLE_NONE, /* the file does not exist, or its type is unknown */
 	BUNDLE_FILE,
 	BUNDLE_DIR,
 	BUNDLE_LINK,
@@ -89,10 +93,10 @@ enum bundle_type {
 };
 #define BUNDLE_TYPES (BUNDLE_BLOCK + 1)
 
-/* The members that a state has; the others are zero. */
+/* Which members of a state are recorded.  Members that are not recorded are zero. */
 enum bundle_has {
 	BUNDLE_HAS_MODE = 1 << 0,
-	BUNDLE_HAS_MTIME = 1 << 1, /* whole seconds at least */
+	BUNDLE_HAS_MTIME = 1 << 1, /* at least in whole seconds */
 	BUNDLE_HAS_MTIME_NS = 1 << 2,
 	BUNDLE_HAS_SIZE = 1 << 3,
 	BUNDLE_HAS_UID = 1 << 4,
@@ -110,54 +114,57 @@ struct bundle_state {
 	bool exists;
 	bool tombstone;
 	enum bundle_type type;
-	uint32_t mode; /* permissions, without the type */
+	uint32_t mode; /* permission bits, without the file type */
 	uint32_t uid, gid;
-	uint64_t nlink; /* 0: not recorded */
-	int64_t mtime;  /* ns */
+	uint64_t nlink; /* number of hard links; 0: not recorded */
+	int64_t mtime;  /* in nanoseconds */
 	uint64_t size;
 	uint64_t rdev;
 	struct str target;
 	struct hash sha256;
 	struct hash blocks; /* digest of the content, made by digest_blocks */
 	struct str blob;
-	unsigned blob_parts; /* rows: KEY, KEY//2, ... (in old bundles KEY#2, ...) */
-	struct str *links;   /* names of the same file; this path may be among them */
+	/* Number of rows, with the keys KEY, KEY//2, ... (in old bundles KEY#2, ...) */
+	unsigned blob_parts;
+	struct str *links; /* names of the same file, possibly including this path */
 	size_t n_links;
-	struct attr *xattrs; /* sorted */
+	struct attr *xattrs; /* sorted by name */
 	size_t n_xattrs;
 };
 
 struct bundle_git {
-	struct str root, head, path, oid; /* empty: not recorded */
+	struct str root, head, path, oid; /* a member that was not recorded is empty */
 	bool in_repo, tracked, dirty, ignored;
 };
 
 struct bundle_file {
-	struct str path; /* absolute and plain, any bytes */
+	struct str path; /* absolute and plain; may contain any bytes */
 	unsigned operations;
 	struct bundle_state state[BUNDLE_SIDES];
 	struct bundle_git git;
-	bool inherited; /* open before the command started, so others may write to it too */
-	bool by_other;  /* another process changed it while the command ran */
+	/* the file was open before the command started, so other processes may write to it, too */
+	bool inherited;
+	bool by_other; /* the file was last changed by another process, while the command ran */
 	/*
-	 * The command and another process both changed the file, and by_other says which of them
-	 * was the last.  If the command was the last, the bundle lacks what the other process
-	 * wrote.
+	 * Both the command and another process changed the file.  by_other is set if the other
+	 * process was the last.  If the command was the last, the bundle lacks the content that the
+	 * other process wrote.
 	 */
 	bool contested;
 };
 
 struct bundle_repository {
 	struct str root, head;
-	struct str common; /* directory with the objects; empty: not recorded */
+	struct str common; /* directory with the objects of the repository; empty: not recorded */
 };
 
 /*
- * A file or directory without a record that was renamed: where it was before and after the command.
+ * A file or directory without a record that was renamed: its path before the command, and its path
+ * after the command.
  */
 struct bundle_moved {
 	struct str from, to;
-	uint64_t ino; /* on the recorded machine; 0: not known */
+	uint64_t ino; /* inode number on the recorded machine; 0: not known */
 };
 
 struct bundle {
@@ -167,71 +174,80 @@ struct bundle {
 	int64_t exit_status;
 	struct str start_cwd, engine;
 	bool has_complete, complete;
-	struct str *reasons; /* why the bundle is not complete */
+	struct str *reasons; /* why the bundle is incomplete */
 	size_t n_reasons;
-	int64_t started, ended; /* ns; 0: not recorded */
+	int64_t started, ended; /* in nanoseconds since 1970; 0: not recorded */
 	size_t n_processes;
 	struct bundle_repository *repositories;
 	size_t n_repositories;
 	bool has_moved; /* the manifest has the list 'moved' */
 	struct bundle_moved *moved;
 	size_t n_moved;
-	struct str *lost; /* things without a record that were removed */
+	struct str *lost; /* files and directories without a record that were removed */
 	size_t n_lost;
 	struct bundle_file *files; /* sorted by path */
 	size_t n_files;
-	bool was_sorted;     /* the manifest lists the files in this order */
+	bool was_sorted;     /* the files are in this order in the manifest, too */
 	bool damaged;        /* the manifest does not match its digest */
 	bool has_blobs_hash; /* the manifest has the digest of the table */
 	struct hash blobs_hash;
 	struct bundle_kept {
 		struct str blob;
 		unsigned parts;
-	} * kept; /* contents of files without a record */
+	} * kept; /* contents of files that have no record */
 	size_t n_kept;
-	struct pqread *blobs; /* NULL: there are none */
+	struct pqread *blobs; /* the table of contents; NULL: the bundle has none */
 	struct bundle_priv *priv;
 };
 
-/* Open the bundle in dir, which is borrowed for this call only.  Returns NULL on error. */
+/*
+ * Open the bundle in the directory dir.  dir is not needed after the call.  Returns NULL on error.
+ */
 struct bundle *bundle_open(int dir, struct err *err);
-/* Read a manifest alone, without contents. */
+/* Parse the text of a manifest.  The contents of its files are not opened. */
 struct bundle *bundle_parse(struct str manifest, struct err *err);
 void bundle_closep(struct bundle **bundle);
 
-/* Returns the record of a path; NULL: there is none. */
+/* Returns the record of a path, or NULL if there is none. */
 const struct bundle_file *bundle_find(const struct bundle *bundle, struct str path);
-/* Return the name that a manifest uses.  The name of BUNDLE_NONE is "none". */
+/*
+ * Return the name that manifests use for an operation or a type.  The name of BUNDLE_NONE is
+ * "none".
+ */
 const char *bundle_operation_name(unsigned bit);
 const char *bundle_type_name(enum bundle_type type);
-/* Returns the type of a file with this mode of stat(2). */
+/* Returns the file type in a mode of stat(2). */
 enum bundle_type bundle_type_of(uint32_t mode);
 const char *bundle_side_name(enum bundle_side side);
 
-/* How the two states of a file differ. */
+/* Bits for the differences between the two states of a file. */
 enum bundle_change {
-	BUNDLE_CHANGED_TYPE = 1 << 0, /* or the file was made or removed */
+	BUNDLE_CHANGED_TYPE = 1 << 0, /* the type differs, or the file was made or removed */
 	BUNDLE_CHANGED_CONTENT = 1 << 1,
 	BUNDLE_CHANGED_TARGET = 1 << 2,
 	BUNDLE_CHANGED_DEVICE = 1 << 3,
 	BUNDLE_CHANGED_MODE = 1 << 4,
 	BUNDLE_CHANGED_OWNER = 1 << 5,
 	BUNDLE_CHANGED_XATTRS = 1 << 6,
-	BUNDLE_CHANGED_MTIME = 1 << 7, /* not of directories, whose time changes with every name */
+	/* never set for directories, whose time changes with every name in them */
+	BUNDLE_CHANGED_MTIME = 1 << 7,
 };
 #define BUNDLE_CHANGES 8
 /*
- * Returns how the two states of a file differ.  Without hashes, a write counts as a change of
- * content.
+ * Returns the bits of enum bundle_change for the two states of a file.  If the states have no
+ * hashes, a write counts as a change of content.
  */
 unsigned bundle_compare(const struct bundle_file *file);
 /*
- * Returns how two states of the same type differ, apart from their contents.  The states may be of
- * different bundles.
+ * Returns the bits of enum bundle_change for two states of the same type.  Contents are not
+ * compared.  The states may come from different bundles.
  */
 unsigned bundle_compare_attributes(const struct bundle_state *a, const struct bundle_state *b);
 const char *bundle_change_name(unsigned bit);
-/* Whether the file was written, or its states differ in any way, including its other names. */
+/*
+ * Whether the file was written, or its two states differ.  The other names of the file are
+ * compared, too.
+ */
 bool bundle_is_changed(const struct bundle_file *file);
-/* Whether this state has the path as another name of the file. */
+/* Whether path is another name of the file in this state. */
 bool bundle_is_linked(const struct bundle_state *state, struct str path);

@@ -1,6 +1,4 @@
-/*
- * Finding and reading contents.
- */
+/* Finds and reads the contents of a bundle's files. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,8 +8,8 @@
 #include "trace/bundle/git.h"
 
 /*
- * Compare without reading contents.  A new time alone does not mean a new content: the command may
- * only have set the time.  Then nothing was written, so no content was saved.
+ * Compare the two contents of a file without reading them.  A new time alone is not a sign of a new
+ * content: the command may have set the time without writing, and no content is saved then.
  */
 bool bundle_content_is_same(const struct bundle_file *file)
 {
@@ -26,7 +24,7 @@ bool bundle_content_is_same(const struct bundle_file *file)
 	if (both & BUNDLE_HAS_BLOB && str_eq(a->blob, b->blob))
 		return true;
 	if (both & BUNDLE_HAS_BLOB && !(both & BUNDLE_HAS_MTIME))
-		return false; /* nothing else can be compared */
+		return false; /* the states have nothing else to compare */
 	bool only_times = file->operations & BUNDLE_METADATA &&
 			  !(b->has & (BUNDLE_HAS_HASH | BUNDLE_HAS_BLOB));
 
@@ -34,7 +32,7 @@ bool bundle_content_is_same(const struct bundle_file *file)
 	       (!(both & BUNDLE_HAS_MTIME) || a->mtime == b->mtime || only_times);
 }
 
-/* Whether both states are of one type and have the same content. */
+/* Whether the file has the same type and content in both states. */
 static bool is_content_shared(const struct bundle_file *file)
 {
 	const struct bundle_state *a = &file->state[BUNDLE_BEFORE], *b = &file->state[BUNDLE_AFTER];
@@ -45,8 +43,8 @@ static bool is_content_shared(const struct bundle_file *file)
 /* ------------------------------------------------------------- repositories */
 
 /*
- * Open the objects of a repository whose work tree may have been removed.  They are in a directory
- * that all work trees share.
+ * Open the objects of a repository whose work tree may have been removed.  All work trees of a
+ * repository share one directory with its objects.
  */
 static struct git *open_common(const struct bundle *bundle, struct str root)
 {
@@ -84,7 +82,7 @@ void bundle_content_release(struct bundle_priv *priv)
 
 /* ----------------------------------------------------------------- locating */
 
-/* Where a content comes from. */
+/* The place that a content is read from. */
 struct source {
 	enum { SOURCE_EMPTY, SOURCE_BLOB, SOURCE_GIT } kind;
 	const struct bundle_state *state; /* the state that names the blob */
@@ -171,7 +169,7 @@ static int locate_content(struct bundle *bundle, const struct bundle_file *file,
 	bool shared = is_content_shared(file);
 	if (shared && other->has & BUNDLE_HAS_BLOB)
 		return locate_blob(bundle, other, source, err);
-	/* The git members of a record are about the state before. */
+	/* The 'git' member of a record describes the state before the command. */
 	if (git->tracked && !git->dirty && git->root.len &&
 		(side == BUNDLE_BEFORE || shared || state->has & BUNDLE_HAS_HASH))
 		return locate_in_git(bundle, file, source, err);
@@ -183,7 +181,7 @@ static int locate_content(struct bundle *bundle, const struct bundle_file *file,
 
 /* ------------------------------------------------------------------ reading */
 
-/* Passes pieces on, and computes the size and hash that are compared at the end. */
+/* Passes pieces of a content on, and computes their size and hash, which check_end compares. */
 struct checker {
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err);
 	void *arg;
@@ -201,8 +199,9 @@ static int check_piece(void *arg, const void *bytes, size_t len, struct err *err
 }
 
 /*
- * Compare size and hash with the recorded ones.  A content from git may differ without damage,
- * since git may have stored it in another form, for example with other line ends.
+ * Compare the size and hash of a content with the recorded ones.  A difference in a content from
+ * git is not always damage, since git may have stored the content in another form, for example with
+ * other line ends.
  */
 static int check_end(const struct bundle_state *state, const struct source *source, uint64_t size,
 	const struct hash *hash, struct err *err)

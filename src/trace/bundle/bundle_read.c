@@ -1,6 +1,6 @@
 /*
- * Reading a manifest.  The manifest of a large build has a million records, so it is never parsed
- * as a whole.  jsonread_parts splits it, and one record at a time is parsed.
+ * Reads a manifest.  The manifest of a large build has a million records, so it is never parsed as
+ * a whole.  jsonread_parts splits it, and the records are parsed one at a time.
  */
 #include "core/buf.h"
 #include "core/jsonread.h"
@@ -13,7 +13,8 @@
 
 #define REPOSITORIES_MAX 4096
 #define COMMAND_MAX ((size_t)1 << 20)
-#define TIME_MAX (INT64_MAX / 2) /* so that the difference of two times does not overflow */
+/* half of the range, so that the difference of two times cannot overflow */
+#define TIME_MAX (INT64_MAX / 2)
 
 /* ------------------------------------------------------------------ records */
 
@@ -57,8 +58,9 @@ static int read_operations(const struct jsonread *record, unsigned *operations, 
 }
 
 /*
- * Returns the path of a file in its repository, as a part of the file's path if possible.  given,
- * the path that the manifest has for this, may be Latin-1 text instead of the exact bytes.
+ * Returns the path of a file relative to its repository, as a part of the file's own path if
+ * possible.  given is the path in the manifest, which may be Latin-1 text instead of the exact
+ * bytes.
  */
 static struct str path_in_repository(const struct bundle_file *file, struct str given)
 {
@@ -104,7 +106,10 @@ static int read_git(struct arena *arena, const struct jsonread *record, struct b
 	return 0;
 }
 
-/* Read who changed the file.  If the member is missing, the command did. */
+/*
+ * Read whether the command or another process changed the file.  Without the member, the command
+ * did.
+ */
 static int read_changed_by(const struct jsonread *record, struct bundle_file *file, struct err *err)
 {
 	struct str who;
@@ -182,8 +187,8 @@ static int read_files(struct bundle *bundle, struct str text, struct err *err)
 /* ----------------------------------------------------------------- manifest */
 
 /*
- * Read a time.  A number is seconds, or nanoseconds if it is too large for that; a string is ISO
- * 8601.  Anything else is ignored.
+ * Read a time.  A string is ISO 8601.  A number is seconds, or nanoseconds if it is too large to be
+ * seconds.  Any other value is ignored.
  */
 static int read_time(
 	const struct jsonread *object, const char *name, int64_t *instant, struct err *err)
@@ -252,7 +257,10 @@ static int read_lost(struct arena *arena, const struct jsonread *item, void *slo
 	return rc < 0 ? err_context(err, "'lost'") : 0;
 }
 
-/* Read one content whose file has no record, because its state after the command is not known. */
+/*
+ * Read an entry of the list of contents whose files have no record, because the state of such a
+ * file after the command is not known.
+ */
 static int read_kept(struct arena *arena, const struct jsonread *item, void *slot, struct err *err)
 {
 	struct bundle_kept *kept = slot;
@@ -268,8 +276,8 @@ static int read_kept(struct arena *arena, const struct jsonread *item, void *slo
 }
 
 /*
- * Read a list of objects.  'read' fills the slot of each object, which has size bytes.  Returns 1,
- * 0 if there is no list, or a negative error.
+ * Read a list of objects.  'read' fills in one slot of size bytes from each object.  Returns 1, 0
+ * if there is no list, or a negative error.
  */
 static int read_objects(struct bundle *bundle, const struct jsonread *rest, const char *name,
 	size_t max, size_t size,
@@ -315,7 +323,7 @@ static int read_lists(struct bundle *bundle, const struct jsonread *rest, struct
 	return rc;
 }
 
-/* Read the digests.  A manifest that has the member digest_of and no digest is damaged. */
+/* Read the digests.  A manifest with the member digest_of but without a digest is damaged. */
 static int read_digest(
 	struct bundle *bundle, struct str text, const struct jsonread *object, struct err *err)
 {
@@ -344,7 +352,7 @@ static int check_version(const struct jsonread *rest, struct err *err)
 	return err_hint(err, "a newer strata wrote it: use that one");
 }
 
-/* Read everything but the files and the processes. */
+/* Read all members of a manifest but the files and the processes. */
 static int read_rest(
 	struct bundle *bundle, struct str text, const struct jsonread *rest, struct err *err)
 {
@@ -394,8 +402,8 @@ static void add_member(struct buf *object, struct str key, struct str value)
 }
 
 /*
- * Read all members but files and processes.  They have been gathered in object, and are read last,
- * since the members of a manifest may come in any order.
+ * Read all members but files and processes from object.  They have been gathered there to be read
+ * last, since the members of a manifest may come in any order.
  */
 static int read_gathered(
 	struct bundle *bundle, struct str text, struct buf *object, struct err *err)

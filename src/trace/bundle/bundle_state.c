@@ -1,6 +1,4 @@
-/*
- * Reads one state of a file, which a record of the manifest has as "before" or "after".
- */
+/* Reads the state of a file before or after the command. */
 #include "core/at.h"
 #include "core/buf.h"
 #include "core/jsonread.h"
@@ -12,9 +10,9 @@
 
 #define XATTRS_MAX 4096
 #define LINKS_MAX 65536
-#define WORD_SHOWN 32 /* bytes of a wrong word in a message */
+#define WORD_SHOWN 32 /* maximum number of bytes of a wrong word in a message */
 
-/* Returns the type with this name, or BUNDLE_NONE if there is none. */
+/* Returns the file type with this name, or BUNDLE_NONE if there is none. */
 static enum bundle_type type_named(struct str name)
 {
 	for (enum bundle_type type = BUNDLE_FILE; type < BUNDLE_TYPES; type++)
@@ -50,8 +48,8 @@ static int read_type(const struct jsonread *object, struct bundle_state *state, 
 }
 
 /*
- * Read the time of a file.  mtime is in seconds.  mtime_ns is the whole time in nanoseconds, or
- * only the nanoseconds within the second.
+ * Read the mtime of a file.  The member mtime has seconds.  mtime_ns has either the whole time in
+ * nanoseconds, or only the nanoseconds within the second.
  */
 static int read_mtime(const struct jsonread *object, struct bundle_state *state, struct err *err)
 {

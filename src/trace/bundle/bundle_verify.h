@@ -1,20 +1,21 @@
 /*
- * bundle_verify - checks whether a bundle is whole: it has every content that a state names, as it
- * was recorded, and no other contents.
+ * bundle_verify - checks whether a bundle is whole.  A whole bundle has every content that its
+ * states refer to, unchanged, and no other contents.
  */
 #pragma once
 #include "trace/bundle/bundle.h"
 
 struct bundle_verify {
-	/* Called for each problem.  If it returns a negative number, the check stops. */
+	/* Called for each problem.  A negative result ends the check. */
 	int (*report)(void *arg, struct str where, const char *problem, struct err *err);
 	void (*progress)(void *arg, uint64_t done, uint64_t total);
 	void *arg;
-	uint64_t files, blobs, bytes, problems; /* how many were found */
+	/* numbers of files, blobs, bytes and problems found */
+	uint64_t files, blobs, bytes, problems;
 };
 
 /*
- * Check the bundle in dir, which is borrowed.  If the bundle cannot be parsed, that is reported as
- * a problem and is no error.
+ * Check the bundle in the directory dir, which is borrowed.  A bundle that cannot be parsed is
+ * reported as a problem.  It does not make this function fail.
  */
 int bundle_verify(int dir, struct bundle_verify *verify, struct err *err);

@@ -1,20 +1,20 @@
 /*
  * Cost.  Most questions are about a tracked file that did not change.  The answer needs a look into
  * the index (a hash table in libgit2), a comparison of times and size, and a look into one tree of
- * HEAD.  The tree of the last directory is kept, since most questions are about files of one
- * directory in a row.
+ * HEAD.  The tree of the last directory is kept, since consecutive questions are mostly about files
+ * of one directory.
  *
  * Times.  If the mtime of an index entry is not older than the index file, the file may have
- * changed after it was hashed (git calls such an entry racy).  Then the content is compared.  It is
- * also compared when the times differ and the size does not, when the size in the entry is 0 (which
- * git writes for "not known"), and when a filter may have changed the size.
+ * changed after it was hashed (git calls such an entry racy).  Then the content is compared.  The
+ * content is also compared in three other cases: the times differ and the size does not, the size
+ * in the entry is 0 (which git writes for "not known"), or a filter may have changed the size.
  *
  * Filters.  libgit2 has the filters that are part of git (line ends, $Id$).  A file with an
- * external filter such as LFS is compared unfiltered, so it differs and counts as dirty.  That is
- * what the callers need, since the repository does not have the file's bytes.
+ * external filter such as LFS is compared unfiltered, so it differs and counts as dirty.  This is
+ * right for the callers, since the repository does not have the file's bytes.
  *
- * Names.  A file is opened by core/at below root, and libgit2 gets it as /proc/self/fd/N.  So a
- * name that becomes a link or a FIFO in the meantime is not followed and blocks nothing.
+ * Names.  A file is opened by core/at below root, and libgit2 gets the path /proc/self/fd/N for
+ * it.  So a name that becomes a link or a FIFO in the meantime is not followed and blocks nothing.
  */
 #include "trace/bundle/git.h"
 
@@ -28,8 +28,10 @@
 #include "core/mem.h"
 #include "core/own.h"
 
-#define CONTENT_LIMIT ((size_t)4 << 30)      /* largest object; libgit2 holds all of it in memory */
-#define FILTERED_LIMIT ((uint64_t)256 << 20) /* largest file to be filtered, also in memory */
+/* maximum size of an object, which libgit2 holds in memory as a whole */
+#define CONTENT_LIMIT ((size_t)4 << 30)
+/* maximum size of a file that is filtered in memory */
+#define FILTERED_LIMIT ((uint64_t)256 << 20)
 #define CONFLICT_STAGES 3
 
 /* --- the library --- */
@@ -87,9 +89,9 @@ static struct {
 static const struct library_function functions[] = { FUNCTIONS(LIBRARY_FUNCTION) };
 
 /*
- * Repositories are only read, and no program is run.  So repositories of other users are opened,
- * too, and so are those with extensions about fetching, about the place of settings, or about
- * deleting.
+ * Make libgit2 less strict, which is safe because repositories are only read and no program is
+ * run.  Repositories of other users are opened.  So are repositories with extensions that concern
+ * only fetching, the place of settings, or deleting.
  */
 static bool init_library(void)
 {
@@ -125,22 +127,26 @@ static const char *last_error(void)
 /* --- opening --- */
 
 struct git {
-	int root; /* O_PATH */
+	int root; /* descriptor of the work tree, opened with O_PATH */
 	git_repository *repo;
 	git_index *index;
 	git_odb *odb;
-	git_tree *tree; /* of HEAD; NULL: there is no commit yet */
+	git_tree *tree; /* the tree of HEAD; NULL: the branch has no commit yet */
 	char head[GIT_OID_HEX];
-	struct statx_timestamp index_time; /* mtime of the index file before it was read */
-	bool file_mode;                    /* the executable bit can be trusted */
-	bool bad_index;                    /* the index cannot be read */
-	/* The directory that was looked up last, and its tree; NULL: HEAD has no such directory. */
+	/* mtime of the index file, taken before the index was read */
+	struct statx_timestamp index_time;
+	bool file_mode; /* the executable bit of files can be trusted */
+	bool bad_index; /* the index cannot be read */
+	/*
+	 * The directory that was looked up last, and its tree in HEAD.  The tree is NULL if HEAD
+	 * has no such directory.
+	 */
 	char *dir;
 	git_tree *dir_tree;
 };
 
 /*
- * Set the error for a repository that libgit2 cannot read.  Such a repository need not be damaged.
+ * Set the error for a repository that libgit2 cannot open.  Such a repository need not be damaged.
  */
 static int open_failed(const char *root, int rc, struct err *err)
 {
@@ -157,7 +163,7 @@ static int open_failed(const char *root, int rc, struct err *err)
 		"read git repository '%s': %s", root, why);
 }
 
-/* Find the commit and tree of HEAD.  A branch without a commit is no error. */
+/* Find the commit and the tree of HEAD.  A branch without a commit is not an error. */
 static int open_head(struct git *git)
 {
 	git_commit *commit = NULL;
@@ -176,8 +182,8 @@ static int open_head(struct git *git)
 }
 
 /*
- * Note the mtime of the index file.  This comes before the index is read, so that an entry in doubt
- * counts as racy.
+ * Note the mtime of the index file before the index is read.  If the index is replaced in between,
+ * its entries then count as racy and never as safe.
  */
 static void note_index_time(struct git *git)
 {
@@ -226,7 +232,7 @@ static void close_parts(struct git *git)
 	git->repo = NULL;
 }
 
-/* Do without the settings of the user and of the machine, which may be unreadable. */
+/* Make libgit2 ignore the settings of the user and of the machine, which may be unreadable. */
 static void forget_settings(void)
 {
 	static const int levels[] = { GIT_CONFIG_LEVEL_PROGRAMDATA, GIT_CONFIG_LEVEL_SYSTEM,
@@ -237,8 +243,8 @@ static void forget_settings(void)
 }
 
 /*
- * Check the place of the work tree.  The setting core.worktree may name another directory, with
- * other files than those below root.
+ * Check that the work tree is at root.  The setting core.worktree may name another directory, which
+ * has other files.
  */
 static bool is_work_tree_at_root(const struct git *git)
 {
@@ -328,7 +334,7 @@ void git_close(struct git *git)
 
 /* --- HEAD against the index --- */
 
-/* Look up the tree of a directory, and keep it for further files of that directory. */
+/* Look up the tree of a directory in HEAD, and keep it for further files of that directory. */
 static int enter_dir(struct git *git, struct str dir, struct err *err)
 {
 	git_tree_entry *entry = NULL;
@@ -350,7 +356,7 @@ static int enter_dir(struct git *git, struct str dir, struct err *err)
 	return 0;
 }
 
-/* Whether HEAD has the same entry as the index.  Returns 1, 0 or a negative error. */
+/* Whether HEAD and the index have the same entry for a file.  Returns 1, 0 or a negative error. */
 static int is_in_head(struct git *git, const git_index_entry *entry, struct err *err)
 {
 	const char *slash = strrchr(entry->path, '/');
@@ -382,8 +388,8 @@ static int time_cmp(int64_t s1, uint32_t ns1, int64_t s2, uint32_t ns2)
 }
 
 /*
- * Whether the times prove that the file did not change.  Some programs write index entries without
- * nanoseconds.
+ * Whether the times prove that the file has not changed.  Entries of the index without nanoseconds
+ * are accepted, since some programs write them.
  */
 static bool have_times_stayed(
 	const struct git *git, const git_index_entry *entry, const struct statx *stx)
@@ -400,7 +406,7 @@ static bool have_times_stayed(
 		       m->nanoseconds ? git->index_time.tv_nsec : 0) < 0;
 }
 
-/* Open the directory of a path.  *name becomes the last name of the path. */
+/* Open the directory that contains a path.  *name is set to the last name in the path. */
 static int open_parent(const struct git *git, const char *path, const char **name, struct err *err)
 {
 	const char *slash = strrchr(path, '/');
@@ -429,7 +435,10 @@ static void path_of_fd(int fd, char out[32])
 	snprintf(out, 32, "/proc/self/fd/%d", fd);
 }
 
-/* Open a regular file of the work tree.  Returns -1 if it is gone, replaced or unreadable. */
+/*
+ * Open a regular file of the work tree.  Returns -1 if the file is gone, is of another type or is
+ * unreadable.
+ */
 static int open_content(const struct git *git, const char *path)
 {
 	struct err ignored;
@@ -454,8 +463,8 @@ static bool has_filter(const struct git *git, const char *path)
 }
 
 /*
- * Whether a file has the content that the index names.  The unfiltered content is compared first,
- * which may save looking up the filters.
+ * Whether a file has the content that the index refers to.  The unfiltered content is compared
+ * first, since the filters need not be looked up if it is equal.
  */
 static bool is_content_as_indexed(
 	const struct git *git, const git_index_entry *entry, uint64_t size)
@@ -491,7 +500,10 @@ static bool is_file_as_indexed(
 	       is_content_as_indexed(git, entry, stx->stx_size);
 }
 
-/* A submodule is compared by its HEAD.  If it is not checked out, it counts as unchanged. */
+/*
+ * Whether a submodule is at the commit that the index refers to.  A submodule that is not checked
+ * out counts as unchanged.
+ */
 static bool is_submodule_as_indexed(const struct git *git, const git_index_entry *entry)
 {
 	owned_mem char *path =
@@ -513,7 +525,7 @@ static bool is_as_indexed(
 {
 	if (entry->flags_extended & GIT_INDEX_ENTRY_INTENT_TO_ADD)
 		return false;
-	if (!stx) /* a sparse checkout leaves files out */
+	if (!stx) /* the file is missing, since a sparse checkout leaves files out */
 		return entry->flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE;
 	if (entry->mode == GIT_FILEMODE_COMMIT)
 		return S_ISDIR(stx->stx_mode) && is_submodule_as_indexed(git, entry);
@@ -546,7 +558,7 @@ static bool is_in_conflict(const struct git *git, const char *path)
 	return false;
 }
 
-/* A directory that holds a tracked file is not ignored, whatever the ignore rules say. */
+/* A directory that contains a tracked file is never ignored, even if an ignore rule matches it. */
 static int classify_untracked(
 	struct git *git, const char *path, bool dir, struct git_file *file, struct err *err)
 {
@@ -573,7 +585,7 @@ int git_classify(struct git *git, const char *path, const struct statx *stx, str
 		file->tracked = file->dirty = true;
 		return 0;
 	}
-	if (!*path) /* the work tree itself */
+	if (!*path) /* the path is the work tree itself */
 		return 0;
 	return classify_untracked(git, path, stx && S_ISDIR(stx->stx_mode), file, err);
 }

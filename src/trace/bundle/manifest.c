@@ -16,12 +16,13 @@
 #include "core/when.h"
 #include "trace/bundle/digest.h"
 
-#define CHUNK_BYTES ((size_t)128 << 10) /* text that one thread writes at a time */
+/* bytes of text that a thread writes before it takes the next chunk */
+#define CHUNK_BYTES ((size_t)128 << 10)
 #define SEND_BYTES ((size_t)1 << 20)
-#define STATE_BYTES 256 /* an estimate for a state, without names and attributes */
+#define STATE_BYTES 256 /* estimated bytes of a state in the text, without names and attributes */
 #define PROCESS_BYTES 8
-#define ALONE_MAX 500 /* up to this many files are written by one thread */
-#define CHUNKS 8      /* how many chunks there are at the same time */
+#define ALONE_MAX 500 /* with up to this many files, one thread writes all of them */
+#define CHUNKS 8      /* maximum number of chunks in memory at the same time */
 
 void manifest_latin1(struct buf *out, struct str bytes)
 {
@@ -50,7 +51,10 @@ static void write_base64(struct json *out, const char *key, struct str bytes)
 	json_str(out, key, (struct str){ coded.data ?: "", coded.len });
 }
 
-/* Write a text.  bytes_key is the member for the base64 of text that is not UTF-8, or NULL. */
+/*
+ * Write a text member.  bytes_key is the member for the base64 of a text that is not UTF-8, or
+ * NULL.
+ */
 static void write_text(struct json *out, const char *key, const char *bytes_key, struct str text)
 {
 	owned(buf_release) struct buf other = BUF_INIT;
@@ -70,7 +74,7 @@ static struct record *next_in_ring(struct record *record, bool after)
 	return record_state(record, after)->next_name;
 }
 
-/* Write the other names of the file in this state. */
+/* Write the other names that the file has in this state. */
 static void write_links(struct json *out, struct record *record, bool after)
 {
 	struct record *first = next_in_ring(record, after);
@@ -92,7 +96,9 @@ static void write_links(struct json *out, struct record *record, bool after)
 	json_close(out);
 }
 
-/* Write the attributes whose names are UTF-8, or, if coded is set, those whose names are not. */
+/*
+ * Write one half of the attributes: those whose names are UTF-8, or, if coded is set, the others.
+ */
 static void write_xattrs(struct json *out, const struct filestate *state, bool coded)
 {
 	owned(buf_release) struct buf name = BUF_INIT, value = BUF_INIT;
@@ -190,7 +196,7 @@ static void write_record(struct json *out, struct record *record)
 		    (record->before.exists || record->ops & (BUNDLE_DELETE | BUNDLE_RENAME));
 
 	json_open(out, NULL, '{');
-	out->pretty = false; /* one line for each file */
+	out->pretty = false; /* each file is on one line */
 	write_text(out, "path", "path_bytes", record->path);
 	json_bits(out, "operations", record->ops, BUNDLE_OPERATIONS, bundle_operation_name);
 	write_state(out, record, false, false);
@@ -224,7 +230,10 @@ static void write_repositories(struct json *out, const struct repository *reposi
 		json_open(out, NULL, '{');
 		write_text(out, "root", "root_bytes", repo->root);
 		json_text(out, "head", *git_head(repo->git) ? git_head(repo->git) : NULL);
-		/* The directory of the objects still exists when the work tree was removed. */
+		/*
+		 * Record the directory of the objects, which still exists when a work tree has been
+		 * removed.
+		 */
 		write_text(out, "common", "common_bytes", str_of(git_common(repo->git)));
 		json_close(out);
 	}
@@ -257,7 +266,7 @@ static void write_processes(struct json *out, const struct manifest *manifest)
 	json_close(out);
 }
 
-/* Write where things without a record went. */
+/* Write the lists of renamed and removed files that have no record. */
 static void write_unrecorded(struct json *out, const struct manifest *manifest)
 {
 	json_open(out, "moved", '[');
@@ -329,9 +338,9 @@ static size_t record_bytes(const struct record *record)
 }
 
 /*
- * Returns the end of the chunk that begins at the file from.  The chunk ends when its text has
- * about CHUNK_BYTES, and not after a number of files: one file may have thousands of names, or may
- * have been read by every process of a large build.
+ * Returns the end of the chunk that begins with the file number from.  A chunk ends when its text
+ * has about CHUNK_BYTES.  The number of files is no measure, since one file may have thousands of
+ * names, or may have been read by every process of a large build.
  */
 static size_t chunk_end(const struct manifest *manifest, size_t from)
 {
@@ -353,7 +362,7 @@ static size_t begin_chunk(
 	return chunk->to;
 }
 
-/* Write the files on several threads.  The command has ended, so all processors are free. */
+/* Write the files with several threads.  All processors are free, since the command has ended. */
 static void write_files(struct json *out, const struct manifest *manifest)
 {
 	size_t n = manifest->n_files, at = 0, begun = 0;
@@ -379,8 +388,8 @@ static void write_files(struct json *out, const struct manifest *manifest)
 }
 
 /*
- * Write which contents belong to files that are not listed, because their state after the command
- * is not known.
+ * Write the list of contents whose files are not listed, because the state of such a file after the
+ * command is not known.
  */
 static void write_kept(struct json *out, const struct manifest *manifest)
 {
@@ -424,7 +433,7 @@ static void write_all(struct json *out, const struct manifest *manifest)
 
 	json_open(out, NULL, '{');
 	json_uint(out, "format_version", BUNDLE_VERSION);
-	/* If the digest is missing later, this member shows that there was one. */
+	/* This member reveals a digest that is missing later. */
 	json_text(out, "digest_of", "manifest.json with zeros as its digest");
 	json_text(out, "digest", DIGEST_ZEROS);
 	if (manifest->blobs)
@@ -448,10 +457,11 @@ static void write_all(struct json *out, const struct manifest *manifest)
 
 struct target {
 	int fd;
-	uint64_t written, sent; /* bytes; sent: those that the disk was asked to write */
-	int error;              /* errno of the first write that failed */
+	/* bytes written to the file; bytes of these that the disk was asked to write */
+	uint64_t written, sent;
+	int error; /* errno of the first failed write; 0: none */
 	struct hash_stream *hash;
-	char first[DIGEST_FIRST]; /* the first bytes that were written */
+	char first[DIGEST_FIRST]; /* copy of the first bytes of the file */
 };
 
 static void keep_first(struct target *target, const char *bytes, size_t len)
@@ -476,8 +486,8 @@ static int write_out(void *arg, const char *bytes, size_t len)
 	keep_first(target, bytes, len);
 	target->written += len;
 	/*
-	 * Have the disk write what it has, so that the sync is short.  Smaller pieces would cost
-	 * more.
+	 * Ask the disk to write what has been gathered, so that the sync at the end is short.
+	 * Requests for smaller pieces would cost more time.
 	 */
 	if (target->written - target->sent >= SEND_BYTES) {
 		at_sync_soon(target->fd, target->sent, target->written - target->sent);
@@ -498,7 +508,7 @@ int manifest_write(int dirfd, const struct manifest *manifest, struct err *err)
 	return r < 0 ? r : at_fsync(fd, BUNDLE_MANIFEST, err);
 }
 
-/* Replace the zeros that the manifest has in place of its digest. */
+/* Write the digest in place of the zeros that hold its place in the manifest. */
 static int put_digest(struct target *target, const struct hash *hash)
 {
 	struct str first = { target->first, DIGEST_FIRST };

@@ -1,8 +1,8 @@
 /*
  * manifest - writes manifest.json (strata-trace(1)).
  *
- * Text that is not UTF-8 is written as if it were Latin-1.  Where the exact bytes matter, they are
- * added in base64.
+ * Text that is not UTF-8 is written as if it were Latin-1.  The exact bytes are added in base64 if
+ * they are needed to read the bundle.
  */
 #pragma once
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #include "trace/bundle/reasons.h"
 #include "trace/bundle/record.h"
 
-/* Everything is borrowed. */
+/* The contents of a manifest.  All pointers are borrowed. */
 struct manifest {
 	char *const *command;
 	int exit_status;
@@ -27,21 +27,23 @@ struct manifest {
 	const struct repository *repositories; /* linked by next */
 	const struct process *processes;
 	size_t n_processes;
-	/* Things without a record that were renamed or removed. */
+	/* Renamed files and removed files that have no record. */
 	const struct bundle_moved *moved;
 	size_t n_moved;
 	const struct str *lost;
 	size_t n_lost;
 	const struct reasons *reasons;
-	const struct hash *blobs; /* digest of blobs.parquet; NULL: there is none */
+	const struct hash *blobs; /* digest of blobs.parquet; NULL: the bundle has no such file */
 };
 
-/* Make manifest.json in the directory dirfd in place of an older one, and sync it. */
+/* Write manifest.json in the directory dirfd, replacing an older one, and sync it. */
 int manifest_write(int dirfd, const struct manifest *manifest, struct err *err);
-/* Write to an open file, without a sync. */
+/* Write a manifest to an open file, without a sync. */
 int manifest_write_to(int fd, const struct manifest *manifest, struct err *err);
 
-/* Append bytes as UTF-8.  Each byte becomes the character with its number. */
+/*
+ * Append bytes as UTF-8, with one character for each byte: the character whose number is the byte.
+ */
 void manifest_latin1(struct buf *out, struct str bytes);
-/* Returns the exit status that shells give for a status of wait(2): 128+N for signal N. */
+/* Returns the exit status that shells report for a status of wait(2): 128+N for signal N. */
 int manifest_exit_status(int status);

@@ -1,21 +1,21 @@
 /*
- * outdir - the directory of a bundle.  It is made under a temporary name beside its place, and
- * renamed when it is whole.
+ * outdir - the directory of a bundle.  It is made under a temporary name beside its final place,
+ * and renamed when it is whole.
  *
- * While the command runs, nothing of the bundle has a name, so the command cannot remove it.  (On a
- * file system without O_TMPFILE, the table has a temporary name.)  The bundle is written whatever
- * the command does to the directories around it.  If the name of the bundle is taken, the bundle
- * gets another one.
+ * While the command runs, no file of the bundle has a name, so the command cannot remove it.  (On a
+ * file system without O_TMPFILE, the table has a temporary name.)  The bundle can be written even
+ * if the command has removed the directories above it.  If the name of the bundle is taken, a
+ * number is added to it.
  */
 #pragma once
 #include "core/err.h"
 
 struct outdir {
 	int parent;
-	int fd; /* the temporary directory; -1: not made yet */
+	int fd; /* the temporary directory; -1: it does not exist yet */
 	char *name, *temporary;
-	char *path;    /* absolute path of parent */
-	char *instead; /* the name that the directory got if its own was taken */
+	char *path;    /* absolute path of the parent */
+	char *instead; /* the name with a number, if the wanted name was taken; else NULL */
 };
 
 #define OUTDIR_INIT                                                                                \
@@ -27,7 +27,7 @@ struct outdir {
 int outdir_init(struct outdir *out, const char *path, struct err *err);
 /* Make the temporary directory. */
 int outdir_begin(struct outdir *out, struct err *err);
-/* Sync the directory and give it its name. */
+/* Sync the directory and rename it to its final name. */
 int outdir_commit(struct outdir *out, struct err *err);
 /* Remove the directory if it was not committed, and release out. */
 void outdir_release(struct outdir *out);

@@ -20,30 +20,31 @@
 
 #define PIECE ((size_t)1 << 20)
 /*
- * Contents are saved only while this part of the file system stays free: a twentieth, or
+ * Contents are saved only while a part of the file system stays free.  That part is a twentieth, or
  * RESERVE_MAX if that is less.
  */
 #define RESERVE_PART 20
 #define RESERVE_MAX ((uint64_t)256 << 20)
-#define STAT_BLOCK 512 /* bytes that st_blocks counts as one */
+#define STAT_BLOCK 512 /* bytes in a unit of st_blocks */
 
 struct saver {
 	int dirfd;
 	enum pqwrite_codec codec;
 	struct reasons *reasons;
 	struct workqueue queue;
-	/* These members belong to the queue's thread until that thread has ended. */
+	/* Until the queue's thread has ended, these members belong to it. */
 	int table_fd, spool_fd;
 	struct pqwrite *table;
 	uint64_t spool_size;
 	struct rows {
 		const char *key;
-		unsigned part;      /* number of the row being written, from 1 */
-		uint64_t row, left; /* bytes still to come in this row, and in the rows after it */
+		unsigned part; /* number of the row that is being written, counted from 1 */
+		/* bytes that are missing in this row, and bytes that belong into later rows */
+		uint64_t row, left;
 	} rows;
-	bool broken; /* nothing more can be written */
-	char *named; /* temporary name of the table; NULL: it has none */
-	int bundle;  /* directory that the table was linked into, borrowed; -1: none yet */
+	bool broken; /* writing has failed, and nothing more is written */
+	char *named; /* temporary name of the table; NULL: the table has no name */
+	int bundle;  /* directory in which the table was given its name, borrowed; -1: none yet */
 	char *piece;
 };
 
@@ -60,7 +61,7 @@ static void stop_saving(struct saver *saver, const struct err *err)
 	saver->broken = true;
 }
 
-/* Make a table with a name, on file systems without O_TMPFILE. */
+/* Make a table with a temporary name, since this file system lacks O_TMPFILE. */
 static int create_named(struct saver *saver, struct err *err)
 {
 	saver->named = mem_printf(".strata-blobs-%d", (int)getpid());
@@ -81,8 +82,8 @@ static int open_table(struct saver *saver, struct err *err)
 }
 
 /*
- * Copy a file to sink and hash it.  Returns 1 if the file has this size, 0 if it is shorter or
- * longer, and a negative error if reading or writing failed.
+ * Pass the bytes of a file to sink and hash them.  Returns 1 if the file has the given size, 0 if
+ * it is shorter or longer, and a negative error if reading or writing failed.
  */
 static int copy_pieces(struct saver *saver, int fd, uint64_t size, struct hash *sha256,
 	int (*sink)(struct saver *saver, const void *bytes, size_t len, struct err *err),
@@ -106,7 +107,7 @@ static int copy_pieces(struct saver *saver, int fd, uint64_t size, struct hash *
 	return r < 0 ? r : at == size;
 }
 
-/* Begin the next row of the content. */
+/* Begin the next row for the content. */
 static int begin_row(struct saver *saver, struct err *err)
 {
 	struct rows *rows = &saver->rows;
@@ -173,7 +174,9 @@ static int save_large(struct saver *saver, const struct saver_job *job, struct e
 
 	if (size > SAVER_CONTENT_MAX)
 		return err_set(err, ERR_LIMIT, "it is larger than 64 GiB");
-	/* A mark ends a row group, so it is set only if there will be several rows. */
+	/*
+	 * A mark ends a row group of the table, so it is set only for a content with several rows.
+	 */
 	bool several_rows = size > PQWRITE_CONTENT_MAX;
 	struct pqwrite_mark mark;
 	int r = several_rows ? pqwrite_set_mark(saver->table, &mark, err) : 0;
@@ -236,8 +239,8 @@ static int save_blob(struct saver *saver, const struct saver_job *job, struct er
 }
 
 /*
- * The repository has these bytes now, but the command may still remove the repository.  So the
- * bytes are kept in a spool file until the end.
+ * Copy a content into a spool file.  A git repository has the same bytes now, but the command may
+ * still remove the repository.  So the copy is kept until the command has ended.
  */
 static int save_in_spool(struct saver *saver, const struct saver_job *job, struct err *err)
 {
@@ -276,7 +279,7 @@ static int save_digest(const struct saver_job *job, struct err *err)
 	return 0;
 }
 
-/* Check that a job leaves some room on the file system for others. */
+/* Check that the file system will have enough free space left after a job. */
 static int check_room(struct saver *saver, const struct saver_job *job, struct err *err)
 {
 	struct statvfs room;
@@ -301,7 +304,7 @@ static void save_content(struct saver *saver, const struct saver_job *job)
 {
 	struct err err = { 0 };
 
-	/* The file may have been digested before. */
+	/* Remove an earlier digest of the file, since it is computed anew. */
 	job->state->hashed = job->state->blocks_hashed = false;
 	if (job->digest) {
 		if (save_digest(job, &err) < 0) {
@@ -452,7 +455,7 @@ int saver_link(struct saver *saver, int dirfd, struct err *err)
 	return 0;
 }
 
-/* If the disk is full, this makes room for the manifest. */
+/* On a full disk, the removal of the table makes room for the manifest. */
 bool saver_remove(struct saver *saver)
 {
 	struct err ignored = { 0 };
@@ -477,7 +480,7 @@ int saver_finish(struct saver *saver, struct err *err)
 	if (r < 0)
 		(void)saver_remove(saver);
 	else
-		at_sync_soon(saver->table_fd, 0, 0); /* up to the end of the file */
+		at_sync_soon(saver->table_fd, 0, 0); /* from the start to the end of the file */
 	return r;
 }
 

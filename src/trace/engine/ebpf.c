@@ -6,7 +6,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Only programs under the GPL may call the kernel's helpers that read memory. */
+/*
+ * The licence that the kernel is told.  It must be compatible with the GPL, or the kernel refuses
+ * the helpers that read memory.
+ */
 #define LICENCE "Dual MIT/GPL"
 
 /* --- instructions --- */
@@ -65,7 +68,7 @@ void ebpf_count(struct ebpf *ebpf, int to, int32_t value)
 	add_instruction(ebpf, BPF_STX | BPF_DW | BPF_ATOMIC, to, R2, 0, BPF_ADD);
 }
 
-/* An instruction that loads 64 bits, such as the address of a map, takes two places. */
+/* A load of 64 bits, such as the address of a map, occupies two instructions. */
 void ebpf_map(struct ebpf *ebpf, int to, int map)
 {
 	add_instruction(ebpf, BPF_LD | BPF_DW | BPF_IMM, to, BPF_PSEUDO_MAP_FD, 0, map);

@@ -2,7 +2,8 @@
 
 #include "core/when.h"
 
-#define GRACE_MS 200 /* how long processes in an environment may outlive their command */
+/* time that processes in an environment may go on after their command has ended */
+#define GRACE_MS 200
 
 const char *engine_why_leave(const struct engine_run *run)
 {

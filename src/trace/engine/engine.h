@@ -29,39 +29,52 @@
 #include "trace/engine/passing.h"
 #include "trace/observe/observer.h"
 
-#define ENGINE_LOOK_AROUND_MS 100 /* between two checks for things that no descriptor reports */
+/* interval between two checks of conditions that no descriptor reports */
+#define ENGINE_LOOK_AROUND_MS 100
 
 struct engine_run {
 	struct observer *observer;
 	struct saver *saver;
 	struct launch *launch;
-	bool in_group;           /* the command gets its signals without strata's help */
-	bool listings;           /* see filter.h */
-	bool filtered;           /* engine ptrace: there is a seccomp filter */
-	struct passing *passing; /* engine bpf: reports calls that pass; the session frees it */
-	bool left;               /* processes of the command are still running */
-	int status;              /* result: the command's status, of wait(2) */
-	int64_t ended_at;        /* when the command ended (when_monotonic); 0: it has not */
+	/* the command gets signals directly, because it is in strata's process group */
+	bool in_group;
+	bool listings; /* calls that list a directory stop; see filter.h */
+	/* engine ptrace: the calls that stop are chosen by a seccomp filter */
+	bool filtered;
+	struct passing *passing; /* engine bpf: reports the calls that pass; the session frees it */
+	/* result: processes of the command were still running at the end */
+	bool left;
+	int status;       /* result: wait status of the command's first process */
+	int64_t ended_at; /* when that process ended (when_monotonic); 0: it is running */
 };
 
 struct engine {
 	const char *name;
-	/* Returns 0 if the engine works here.  May set members of run for the engine. */
+	/*
+	 * Check whether the engine works on this machine.  Returns 0 if it does.  May set the
+	 * engine's members of run.
+	 */
 	int (*probe)(struct engine_run *run, struct err *err);
-	/* Called in the child before it executes the command (launch.h); arg: struct engine_run. */
+	/*
+	 * Called in the child before it executes the command (launch.h).  arg is the struct
+	 * engine_run.
+	 */
 	launch_prepare *prepare;
 	/*
-	 * Let the child go on, and handle all calls until the last process has ended.  An error
-	 * means that the command did not run.
+	 * Let the child execute the command, and handle its calls until the last process has
+	 * ended.  Returns an error if the command did not run.
 	 */
 	int (*run)(struct engine_run *run, struct err *err);
 };
 
-/* Engines call this when the first process of the command has ended; others may still run. */
+/*
+ * Note that the first process of the command has ended.  Called by engines.  Other processes of the
+ * command may still be running.
+ */
 void engine_ended(struct engine_run *run, int status);
 /*
- * Returns the reason why an engine must stop waiting for the last process, or NULL if there is
- * none.
+ * Returns the reason why an engine must no longer wait for the last process, or NULL if it may go
+ * on waiting.
  */
 const char *engine_why_leave(const struct engine_run *run);
 

@@ -1,17 +1,17 @@
 /*
- * The engine notify: seccomp user notification.  A system call that the table of syscalls.c lists
- * stops its thread until strata answers "go on".  The kernel wakes strata on the processor that
- * made the call, and then the calling thread on the same processor, so this takes a fraction of the
- * time of ptrace.  That works only while a thread is waiting in the kernel for the next call, so
- * one thread, the server, does nothing but take calls, show them to the observer and answer them.
- * (One server for each processor was no faster, since the servers take turns, and the data is in
- * another processor's cache.)
+ * The engine notify, which uses seccomp user notification.  A system call in the table of
+ * syscalls.c stops its thread until strata answers that the call may go on.  The kernel wakes
+ * strata on the processor that made the call, and then the calling thread on the same processor, so
+ * this takes a fraction of the time of ptrace.  This works only while a thread waits in the kernel
+ * for the next call.  So one thread, the server, only takes calls, shows them to the observer and
+ * answers them.  (One server for each processor was no faster, since the servers have to take
+ * turns, and the data is in the cache of another processor.)
  *
- * The engine bpf uses this code too (run->passing is set).  With that engine, a call that changes
- * nothing does not stop its thread.  eBPF programs put the call into a ring.  Strata reads the ring
- * before it looks at a call that has stopped, and again before it lets that call go on.
+ * The engine bpf uses this code too, with run->passing set.  In that engine a call that changes
+ * nothing does not stop its thread, and eBPF programs put the call into a ring.  strata reads the
+ * ring before it examines a call that has stopped, and again before that call goes on.
  *
- * The first thread does everything else.  It handles processes that have ended, calls that wait for
+ * The first thread does all other work: it handles processes that have ended, calls that wait for
  * the saver, and the end of the trace, when no process with the filter is left.
  */
 #include <errno.h>
@@ -37,13 +37,15 @@
 #include "trace/engine/filter.h"
 #include "trace/engine/guardian.h"
 
-#define WAKE SIGURG /* interrupts the server in the kernel; ignored by default */
+/* signal that interrupts the server in the kernel; by default it is ignored */
+#define WAKE SIGURG
 
 #define STOP_PAUSE_US 100
 #define SLICE_NS 100000
-#define TURN_NS WHEN_MS /* a process calls alone if no other makes a call for this long */
+/* if no other process makes a call for this long, one process calls alone */
+#define TURN_NS WHEN_MS
 
-/* A call that waits for a job of the saver. */
+/* A call that is held until the saver has done a job. */
 struct held {
 	uint64_t id;
 	uint64_t number;
@@ -52,15 +54,16 @@ struct held {
 struct notify {
 	struct engine_run *run;
 	int listener;
-	int children; /* signalfd */
+	int children; /* signalfd for SIGCHLD */
 	size_t request_size, response_size;
-	pthread_mutex_t mutex; /* guards the observer and held */
+	pthread_mutex_t mutex; /* protects the observer and 'held' */
 	struct held *held;
 	size_t n_held, cap_held;
 	_Atomic bool over;
-	bool synchronous;  /* the kernel can wake the caller on the server's processor: note_turn */
+	/* the kernel can wake the caller on the server's processor (see note_turn) */
+	bool synchronous;
 	pid_t caller;      /* the process that made the last call */
-	int64_t turned_at; /* when the caller was last another process */
+	int64_t turned_at; /* when the caller last changed to another process */
 	struct guardian guardian;
 	pthread_t server;
 };
@@ -71,7 +74,7 @@ static void answer_call(
 	memset(response, 0, notify->response_size);
 	response->id = id;
 	response->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-	/* ENOENT: the thread was killed before the answer. */
+	/* ENOENT means that the thread was killed before the answer. */
 	while (ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_SEND, response) < 0 && errno == EINTR)
 		;
 }
@@ -85,10 +88,11 @@ static void wake_on_our_processor(const struct notify *notify, bool here)
 }
 
 /*
- * Whether several processes make calls in turn.  A process that is woken on the server's processor
- * stays there.  That is best for a single process that calls again and again.  But several
- * processes that compute between their calls would all be drawn to that processor, and the other
- * processors would be idle for milliseconds.
+ * Note which process makes a call.  Returns true if several processes make calls in turn.
+ *
+ * A process that is woken on the server's processor stays on it.  That is best for a single process
+ * that makes many calls.  But several processes that compute between their calls would all be drawn
+ * to that processor, and the other processors would be idle for milliseconds.
  */
 static bool note_turn(struct notify *notify)
 {
@@ -102,7 +106,7 @@ static bool note_turn(struct notify *notify)
 	return now < notify->turned_at + TURN_NS;
 }
 
-/* Let the scheduler choose the processor on which the caller wakes up. */
+/* Answer a call, and let the scheduler choose the processor on which the caller wakes up. */
 static void answer_on_any_processor(
 	const struct notify *notify, struct seccomp_notif_resp *response, uint64_t id)
 {
@@ -111,7 +115,7 @@ static void answer_on_any_processor(
 	wake_on_our_processor(notify, true);
 }
 
-/* Tell the guardian which calls have no answer yet.  The mutex must be held. */
+/* Write down for the guardian which calls have no answer yet.  The mutex must be held. */
 static void note_taken(struct notify *notify, uint64_t newest)
 {
 	struct guardian_taken *taken = notify->guardian.taken;
@@ -151,8 +155,8 @@ static void see_all_passed(struct notify *notify)
 }
 
 /*
- * Show a call to the observer.  Returns whether the call may go on at once.  If not, the first
- * thread will answer it.
+ * Show a call to the observer.  Returns true if the call may go on at once.  Otherwise the first
+ * thread answers it later.
  */
 static bool see_call(struct notify *notify, const struct seccomp_notif *request)
 {
@@ -180,9 +184,9 @@ static bool see_call(struct notify *notify, const struct seccomp_notif *request)
 }
 
 /*
- * Ask for short slices (Linux 6.12).  The server works for microseconds while a thread waits for
- * it.  With short slices the scheduler lets the server run before threads that compute for
- * milliseconds.  On older kernels tracing is slower.
+ * Request short time slices (Linux 6.12).  The server works for microseconds while a thread waits
+ * for it.  With short slices the scheduler prefers it to threads that compute for milliseconds.  On
+ * older kernels tracing is slower.
  */
 static void ask_for_short_slices(void)
 {
@@ -192,8 +196,8 @@ static void ask_for_short_slices(void)
 }
 
 /*
- * The server.  A thread whose call waits for an answer cannot go on, but it can be killed.  If it
- * was, the observer does not find it.
+ * The server thread.  A thread whose call is not answered yet cannot go on, but it may be killed.
+ * The observer then does not find the thread.
  */
 static void *server_thread(void *arg)
 {
@@ -208,7 +212,10 @@ static void *server_thread(void *arg)
 	ask_for_short_slices();
 	while (!notify->over) {
 		memset(request, 0, notify->request_size);
-		/* Fails if the caller was killed, if WAKE has come, or if no process is left. */
+		/*
+		 * The call fails if the caller was killed, if the signal WAKE has arrived, or if no
+		 * process is left.
+		 */
 		if (ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_RECV, request) < 0) {
 			if (errno != EINTR)
 				(void)usleep(STOP_PAUSE_US);
@@ -232,7 +239,7 @@ static void stop_server(struct notify *notify)
 {
 	notify->over = true;
 	/*
-	 * The signal is repeated, since it has no effect if it arrives just before the server
+	 * Send the signal repeatedly, since it has no effect if it arrives just before the server
 	 * enters the kernel.
 	 */
 	while (pthread_tryjoin_np(notify->server, NULL)) {
@@ -254,8 +261,8 @@ static void answer_held(struct notify *notify)
 		(void)eventfd_read(saver_fd(saver), &count);
 	pthread_mutex_lock(&notify->mutex);
 	/*
-	 * Other processes may have named the files that these calls will change.  These files must
-	 * be looked at before the calls go on.
+	 * Look at all files that were named so far before the held calls go on, since these calls
+	 * may change some of the files.
 	 */
 	see_all_passed(notify);
 	if (notify->n_held)
@@ -308,7 +315,8 @@ static void watch_until_end(struct notify *notify)
 {
 	const struct passing *passing = notify->run->passing;
 	struct pollfd fds[] = {
-		{ .fd = notify->listener, .events = 0 }, /* poll reports POLLHUP unasked */
+		/* POLLHUP is reported without being requested */
+		{ .fd = notify->listener, .events = 0 },
 		{ .fd = saver_fd(notify->run->saver), .events = POLLIN },
 		{ .fd = tracees_fd(notify->run->observer->shared.tracees), .events = POLLIN },
 		{ .fd = notify->children, .events = POLLIN },
@@ -367,7 +375,7 @@ static int serve_command(struct notify *notify, struct err *err)
 	notify->request_size = max_size(sizes.seccomp_notif, sizeof(struct seccomp_notif));
 	notify->response_size =
 		max_size(sizes.seccomp_notif_resp, sizeof(struct seccomp_notif_resp));
-	/* Before Linux 6.6 this fails, and tracing is slower. */
+	/* This fails before Linux 6.6.  Tracing is then slower. */
 	notify->synchronous = ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS,
 				      SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP) == 0;
 	int r = guardian_start(&notify->guardian, notify->listener, notify->request_size,
@@ -380,13 +388,13 @@ static int serve_command(struct notify *notify, struct err *err)
 		watch_until_end(notify);
 		stop_server(notify);
 		/*
-		 * Calls that were taken from the kernel are answered now, because later nobody
-		 * would answer them.
+		 * Answer the calls that were taken from the kernel, because no thread answers calls
+		 * after this.
 		 */
 		if (notify->run->saver)
 			saver_wait_all(notify->run->saver);
 		answer_held(notify);
-		/* From now on, processes that are still running change files unseen. */
+		/* Processes that still run change files unseen after this point. */
 		observer_finish(notify->run->observer);
 	}
 	guardian_end(&notify->guardian, notify->run->left);
@@ -415,7 +423,10 @@ static int notify_run(struct engine_run *run, struct err *err)
 	notify.listener = listener;
 	notify.children = children;
 	int r = serve_command(&notify, err);
-	/* Nobody answers the command's calls after an error, so the command would wait for ever. */
+	/*
+	 * After an error no call is answered any more, so kill the command, which would wait for
+	 * ever.
+	 */
 	if (r < 0)
 		(void)kill(run->launch->pid, SIGKILL);
 	if (!run->ended_at)

@@ -1,8 +1,8 @@
 /*
  * The engine ptrace, for machines without user notification.  With a seccomp filter only the calls
- * of the table stop.  Without one every call stops.  The engine uses no filter if none can be
- * installed, or if strata itself runs under a filter with user notification, which wins over
- * tracing.
+ * in the table stop, and without a filter every call stops.  The engine uses no filter if none can
+ * be installed.  It uses none either if strata itself runs under a filter with user notification,
+ * because that filter would take precedence over tracing.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -24,8 +24,8 @@
 #define SYSCALL_STOP (SIGTRAP | 0x80)
 
 /*
- * The threads that are traced.  This process may have other children too: those that were
- * forked by the program that executed strata in this process.
+ * The threads that are being traced.  This process may have other children: the program that
+ * executed strata in this process may have forked them.
  */
 struct traced {
 	pid_t *tids;
@@ -51,8 +51,8 @@ static void drop_traced(struct traced *traced, pid_t tid)
 }
 
 /*
- * Whether tid is a child that has not been waited for.  A new thread whose end was reported before
- * its start is no longer one.
+ * Whether tid is a child that has not been waited for.  The end of a new thread may be reported
+ * before its start.  Such a thread is not a child any more.
  */
 static bool is_child(pid_t tid)
 {
@@ -64,7 +64,7 @@ static bool is_child(pid_t tid)
 
 static void resume_thread(const struct engine_run *run, pid_t tid, int sig)
 {
-	/* ESRCH: the thread was killed, and its end will be reported. */
+	/* ESRCH means that the thread was killed.  Its end will be reported. */
 	(void)ptrace(run->filtered ? PTRACE_CONT : PTRACE_SYSCALL, tid, 0, (void *)(long)sig);
 }
 
@@ -123,8 +123,8 @@ static void see_stop(struct engine_run *run, struct traced *traced, pid_t tid, i
 		break;
 	case PTRACE_EVENT_EXEC:
 		/*
-		 * The thread takes over the number of its process; the end of its old number is not
-		 * reported.
+		 * A thread that executes a program takes over the process id as its thread id.  The
+		 * end of its old id is not reported, so the old id is dropped here.
 		 */
 		if (ptrace(PTRACE_GETEVENTMSG, tid, 0, &other) == 0 && (pid_t)other != tid)
 			drop_traced(traced, (pid_t)other);
@@ -156,8 +156,8 @@ static void see_end(struct engine_run *run, pid_t tid, int status)
 }
 
 /*
- * Kill all traced processes.  They cannot go on, since without a tracer every call of the table
- * would fail.
+ * Kill all traced processes.  They could not go on, since without a tracer every call of the table
+ * fails.
  */
 static void kill_all(struct engine_run *run, const struct traced *traced, const char *why)
 {
@@ -169,8 +169,8 @@ static void kill_all(struct engine_run *run, const struct traced *traced, const 
 }
 
 /*
- * Wait as waitpid does.  Returns 0 if there is no event yet.  When the command has ended, all
- * processes are killed if there is a reason to leave (engine_why_leave).
+ * Wait as waitpid does.  Returns 0 if there is no event yet.  After the command has ended, all its
+ * processes are killed if there is a reason not to wait for them (engine_why_leave).
  */
 static pid_t wait_for_event(struct engine_run *run, const struct traced *traced, int *status)
 {
@@ -218,8 +218,8 @@ static void ptrace_until_end(struct engine_run *run)
 }
 
 /*
- * Stop the thread once before it starts.  Without a filter, calls stop only after the thread was
- * resumed by PTRACE_SYSCALL.
+ * Stop the thread once before it executes the command.  Without a filter, calls stop only after the
+ * tracer has resumed the thread with PTRACE_SYSCALL.
  */
 static int stop_once(const struct engine_run *run, struct err *err)
 {
@@ -241,7 +241,10 @@ static int seize_command(const struct engine_run *run, struct err *err)
 	return run->filtered ? 0 : stop_once(run, err);
 }
 
-/* Block SIGCHLD for sigtimedwait.  The command is forked already and does not inherit this. */
+/*
+ * Block SIGCHLD, so that sigtimedwait can take it.  The command has been forked before, so it does
+ * not inherit the blocked signal.
+ */
 static void block_child_signals(void)
 {
 	sigset_t child;
@@ -275,8 +278,8 @@ static int ptrace_prepare(void *arg)
 }
 
 /*
- * EBUSY: this process has a filter with a listener already.  The answers of that listener would
- * hide calls from strata's filter, so the engine installs no filter.
+ * EBUSY means that this process already has a filter with a listener.  The answers of that listener
+ * would hide calls from strata's filter, so the engine installs no filter.
  */
 static int ptrace_probe(struct engine_run *run, struct err *err)
 {

@@ -24,7 +24,7 @@ struct program {
 
 /*
  * Add the instructions for one call.  A long filter does not slow down other calls, since the
- * kernel remembers which calls a filter allows whatever their arguments are.
+ * kernel remembers which calls the filter allows for all arguments.
  */
 static void add_call(struct program *program, const struct syscalls_call *call, uint32_t action)
 {
@@ -35,7 +35,9 @@ static void add_call(struct program *program, const struct syscalls_call *call, 
 	}
 	bool unless = call->unless != SYSCALLS_NONE;
 	ADD(program, BPF_IF_EQUAL(call->nr, 0, 4));
-	/* This is the lower half of the argument on a little-endian machine.  It holds all flags.
+	/*
+	 * Load the lower half of the argument, which is first on a little-endian machine.  It holds
+	 * all flags.
 	 */
 	ADD(program, BPF_LOAD(args[unless ? call->unless : call->only]));
 	ADD(program, BPF_IF_ANY(call->bits, !unless, unless));
@@ -45,8 +47,8 @@ static void add_call(struct program *program, const struct syscalls_call *call, 
 
 /*
  * Allow the call, unless its path may begin at a descriptor, or its flags have a bit of
- * syscalls_stops_with.  The file behind a descriptor has to be looked up while the call waits.
- * passing.c must have the same rules.
+ * syscalls_stops_with.  A call with a descriptor stops, because the file behind the descriptor has
+ * to be looked up while the call waits.  The rules in passing.c must be the same.
  */
 static void add_passing(struct program *program, const struct syscalls_call *call, uint32_t action)
 {
@@ -120,7 +122,10 @@ static int load_for_action(const struct program *program, uint32_t action)
 	if (action != SECCOMP_RET_USER_NOTIF)
 		return load_filter(program, flags) < 0 ? -errno : 0;
 	flags |= SECCOMP_FILTER_FLAG_NEW_LISTENER;
-	/* With this flag (Linux 5.19) no signal interrupts a call that strata is looking at. */
+	/*
+	 * With this flag (Linux 5.19) no signal except a fatal one interrupts a call while strata
+	 * examines it.
+	 */
 	long r = load_filter(program, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
 	if (r < 0 && errno == EINVAL)
 		r = load_filter(program, flags);

@@ -1,8 +1,8 @@
 /*
- * filter - the seccomp filter that stops the calls of syscalls.c, for all engines.
+ * filter - the seccomp filter, which all engines use to stop the calls in the table of syscalls.c.
  *
- * io_uring is refused with ENOSYS.  A program could open files through its rings without a system
- * call, and programs can do without io_uring.  All calls of another architecture stop.
+ * io_uring is refused with ENOSYS, because a program could open files through its rings without a
+ * system call.  Programs can do without io_uring.  All calls of another architecture stop.
  */
 #pragma once
 #include <stdbool.h>
@@ -13,14 +13,16 @@
  * Returns the listener for SECCOMP_RET_USER_NOTIF, 0 for SECCOMP_RET_TRACE, or -errno.  An
  * unprivileged process cannot gain privileges afterwards (PR_SET_NO_NEW_PRIVS).
  *
- * If listings is set, calls that list a directory stop; otherwise a directory counts as listed when
- * it is opened.  If passing is set, calls that change nothing do not stop, unless their path begins
- * at a descriptor; the programs of passing.h see them instead.  Async-signal-safe.
+ * If listings is set, calls that list a directory stop.  Otherwise a directory counts as listed
+ * when it is opened.  If passing is set, calls that change nothing do not stop, unless their path
+ * begins at a descriptor.  The eBPF programs of passing.h report these calls instead.
+ * Async-signal-safe.
  */
 int filter_install(uint32_t action, bool listings, bool passing);
 
 /*
- * Returns 0 if this process can install a filter with this action, otherwise -errno.  Installs a
- * filter that allows every call, so the caller should be a process that was forked for this.
+ * Check that this process can install a filter with this action.  Returns 0 or -errno.  The check
+ * installs a filter that allows every call, so the caller should be a process that was forked for
+ * it.
  */
 int filter_try(uint32_t action);

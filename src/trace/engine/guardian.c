@@ -14,7 +14,7 @@
 #include "core/own.h"
 #include "trace/engine/launch.h"
 
-#define ROOM 256 /* for members that newer kernels add to the structs */
+#define ROOM 256 /* bytes, so that structs have room for members that newer kernels add */
 enum { PIPE = 0, LISTENER = 1 };
 
 static void answer_call(uint64_t id)
@@ -32,8 +32,8 @@ static void answer_call(uint64_t id)
 }
 
 /*
- * Answer the calls that strata had taken.  The newest one may not be noted in taken yet, so the
- * call after taken->newest is answered, too.
+ * Answer the calls that strata had taken.  The call after taken->newest is answered, too, because
+ * strata may have been killed before it could write down the newest call.
  */
 static void answer_taken(const struct guardian_taken *taken)
 {
@@ -83,7 +83,7 @@ int guardian_start(struct guardian *guardian, int listener, size_t request_size,
 	guardian->pipe = ends[1];
 	guardian->pid = fork();
 	if (!guardian->pid) {
-		/* The guardian must not keep strata's other descriptors open. */
+		/* Close all other descriptors that the guardian has inherited from strata. */
 		if (dup2(ends[0], PIPE) < 0 || dup2(listener, LISTENER) < 0)
 			_exit(1);
 		(void)close_range(LISTENER + 1, ~0U, 0);

@@ -1,8 +1,8 @@
 /*
- * guardian - a process that answers the traced processes if strata is killed.
+ * guardian - a process that answers the calls of the traced processes if strata is killed.
  *
- * When the listener is closed, every call of the table fails with ENOSYS.  So the guardian holds
- * the listener too.  When strata is gone, the guardian answers "go on" to every call, until no
+ * When the last copy of the listener is closed, every call of the table fails with ENOSYS.  So the
+ * guardian holds a copy.  If strata is killed, the guardian allows every call until no traced
  * process is left.  It begins with the calls that strata had taken from the kernel.
  */
 #pragma once
@@ -13,14 +13,17 @@
 
 #include "core/err.h"
 
-/* The range of calls that were taken from the kernel and are not answered yet. */
+/*
+ * The range of calls that were taken from the kernel and have not been answered.  strata and the
+ * guardian share it.
+ */
 struct guardian_taken {
 	_Atomic uint64_t oldest, newest;
 };
 
 struct guardian {
 	pid_t pid;
-	int pipe; /* closed when strata ends */
+	int pipe; /* strata's end of a pipe; the kernel closes it when strata ends */
 	struct guardian_taken *taken;
 };
 
@@ -29,11 +32,14 @@ struct guardian {
 		.pipe = -1                                                                         \
 	}
 
-/* Start the guardian.  The sizes are those that this kernel's notifications and answers have. */
+/*
+ * Start the guardian.  The two sizes are those of this kernel's structs for notifications and
+ * answers.
+ */
 int guardian_start(struct guardian *guardian, int listener, size_t request_size,
 	size_t response_size, struct err *err);
 /*
- * End the guardian.  If leave is set, the guardian stays and answers the processes that are still
- * running.
+ * End the guardian.  If leave is set, the guardian goes on instead, and answers the processes that
+ * are still running.
  */
 void guardian_end(struct guardian *guardian, bool leave);

@@ -22,8 +22,8 @@
 #define STAT_MAX 4096
 
 /*
- * The child sends this after its preparation, together with the descriptor if there is one, and
- * once more if the execution fails.
+ * The message that the child sends after its preparation, together with a descriptor if 'prepare'
+ * has returned one.  The child sends it once more if the execution fails.
  */
 struct answer {
 	int result;
@@ -54,7 +54,10 @@ static void send_answer(int channel, int result)
 	(void)sendmsg(channel, &message, MSG_NOSIGNAL);
 }
 
-/* Execute the command; in a sandbox the launcher executes it.  Returns the errno of a failure. */
+/*
+ * Execute the command.  In a sandbox the launcher is executed instead, and it executes the
+ * command.  Returns the errno of a failure.
+ */
 static int execute_command(int launcher, int channel, char *const *argv)
 {
 	char path[PATH_MAX];
@@ -75,7 +78,10 @@ static int execute_command(int launcher, int channel, char *const *argv)
 		return err.errno_value;
 	}
 	execvp(argv[0], argv);
-	/* Unlike shells, execvp(3) fails with EACCES if a directory in PATH may not be searched. */
+	/*
+	 * execvp(3) fails with EACCES if a directory in PATH may not be searched.  Shells report
+	 * ENOENT in this case, so this function does so, too.
+	 */
 	return errno == EACCES && !program_find(argv[0], path) ? ENOENT : errno;
 }
 
@@ -135,7 +141,10 @@ int launch_start(struct launch *launch, char *const *argv, launch_prepare *prepa
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(err, "make a socket pair");
 	owned_fd int mine = pair[0], theirs = pair[1];
-	/* The child ends with this process, since without a tracer all its calls would fail. */
+	/*
+	 * The child is killed when this process ends, since without a tracer all its calls would
+	 * fail.
+	 */
 	launch->pid = child_fork();
 	if (launch->pid < 0)
 		return err_errno(err, "fork");
@@ -196,7 +205,7 @@ int launch_failure(struct launch *launch)
 {
 	struct answer answer;
 
-	/* A successful execution closes the socket, and nothing more is sent. */
+	/* A successful execution closes the socket, and the child sends no second message. */
 	while (recv(launch->channel, &answer, sizeof(answer), MSG_DONTWAIT) == sizeof(answer))
 		if (answer.result < 0)
 			return -answer.result;
@@ -210,7 +219,8 @@ void launch_release(struct launch *launch)
 
 /* --- signals --- */
 
-static volatile sig_atomic_t forward_to; /* gets the signals; 0: the command has ended */
+/* process that signals are forwarded to; 0: the command has ended */
+static volatile sig_atomic_t forward_to;
 static volatile sig_atomic_t told_to_end;
 
 static void forward_signal(int sig, siginfo_t *info, void *context)
@@ -219,7 +229,10 @@ static void forward_signal(int sig, siginfo_t *info, void *context)
 
 	if (!forward_to)
 		told_to_end |= sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
-	/* A terminal sends signals to the whole process group, so the command has them already. */
+	/*
+	 * A signal from a terminal is not forwarded.  The terminal has sent it to the whole process
+	 * group, and so to the command.
+	 */
 	else if (info->si_code <= 0 && info->si_pid != forward_to)
 		(void)kill(forward_to, sig);
 	errno = saved;
@@ -235,7 +248,7 @@ bool launch_is_told_to_end(void)
 	return told_to_end;
 }
 
-/* Signals that would end strata, or that another process may send for the command. */
+/* Signals that would end strata, and signals that another process may send to the command. */
 static const int signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM,
 	SIGVTALRM, SIGPROF, SIGXCPU, SIGIO, SIGWINCH };
 
@@ -252,8 +265,7 @@ void launch_forward_signals(const struct launch *launch, bool in_group)
 }
 
 /*
- * Whether the child is still stopped.  It may be running again, since a terminal continues both
- * processes.
+ * Whether the child is still stopped.  A terminal may have continued it together with this process.
  */
 static bool is_stopped(pid_t pid)
 {
@@ -271,8 +283,8 @@ static bool is_stopped(pid_t pid)
 void launch_stop_along(const struct launch *launch, int sig)
 {
 	/*
-	 * The sender of a SIGSTOP will continue the command, but not this process.  So this process
-	 * does not stop.
+	 * Do not stop after a SIGSTOP to the child.  Its sender will continue the command, but not
+	 * this process.
 	 */
 	if ((sig != SIGTSTP && sig != SIGTTIN && sig != SIGTTOU) || !is_stopped(launch->pid))
 		return;

@@ -18,56 +18,59 @@
 
 struct launch {
 	pid_t pid;
-	int channel; /* a socket to the child */
-	bool inside; /* the command runs in a sandbox (sandbox/launcher.h) */
-	struct sigaction child_before, pipe_before; /* actions that the command inherits */
+	int channel; /* socket to the child */
+	/* the command runs in a sandbox, and the launcher executes it (sandbox/launcher.h) */
+	bool inside;
+	/* signal actions that are restored for the command */
+	struct sigaction child_before, pipe_before;
 };
 
 /*
- * Set strata's actions for SIGCHLD and SIGPIPE, before the first fork.  A process that ignores
- * SIGCHLD does not get the status of its children, and a warning to a closed pipe must not end
- * strata.  launch_start gives the command the old actions.
+ * Set the actions of this process for SIGCHLD and SIGPIPE before the first fork.  A process that
+ * ignores SIGCHLD does not get the status of its children, and a warning that is written to a
+ * closed pipe must not end strata.  launch_start restores the old actions for the command.
  */
 void launch_init(struct launch *launch);
 
 /*
- * Called in the child before it executes the command.  Returns a descriptor for the parent, 0 for
- * none, or -errno.  Async-signal-safe.
+ * Called in the child before it executes the command.  Returns a descriptor for the parent, 0 if
+ * there is none, or -errno.  Async-signal-safe.
  */
 typedef int launch_prepare(void *arg);
 
-/* Check that a process can install a filter with this action.  Calls filter_try in a child. */
+/* Check that a process can install a filter with this action.  A child calls filter_try for it. */
 int launch_try(uint32_t action, struct err *err);
 
-/* Fork the child, which waits for launch_go. */
+/* Fork the child, which waits for launch_go before its preparation. */
 int launch_start(struct launch *launch, char *const *argv, launch_prepare *prepare, void *arg,
 	struct err *err);
-/* Let the child go on. */
+/* Let the child prepare itself and execute the command. */
 int launch_go(struct launch *launch, struct err *err);
-/* Returns the result of prepare: a descriptor (owned), or 0. */
+/* Returns the result of prepare in the child: a descriptor that the caller owns, or 0. */
 int launch_answer(struct launch *launch, struct err *err);
-/* End the child before it executes the command. */
+/* Kill the child before it executes the command. */
 void launch_abandon(struct launch *launch);
 /*
- * After the child has ended, returns the errno of a failed execution; 0: the command was executed.
+ * Returns the errno of a failed execution, or 0 if the command was executed.  Called after the
+ * child has ended.
  */
 int launch_failure(struct launch *launch);
 void launch_release(struct launch *launch);
 
 /*
- * From now on forward signals to the command.  A signal from a terminal is not forwarded, since the
- * command gets it from the terminal, too.  in_group: the command gets all its signals by itself, so
- * strata ignores all of them.
+ * Begin to forward signals to the command.  A signal from a terminal is not forwarded, since the
+ * terminal sends it to the command as well.  If in_group is set, the command gets all signals
+ * directly, and strata ignores its own.
  */
 void launch_forward_signals(const struct launch *launch, bool in_group);
 /*
- * Stop forwarding, since the command has ended.  From now on a signal to end is meant for strata.
+ * Stop forwarding signals, since the command has ended.  A later signal to end is meant for strata.
  */
 void launch_forward_end(void);
-/* Whether strata has got a signal to end since launch_forward_end. */
+/* Whether strata has received a signal to end since launch_forward_end. */
 bool launch_is_told_to_end(void);
 /*
- * Stop this process, since a signal from a terminal has stopped the child and the shell waits for
- * this process.  When this process is continued, continue the child.
+ * Stop this process, since a signal from the terminal has stopped the child, and the shell waits
+ * for this process.  When this process is continued, it continues the child.
  */
 void launch_stop_along(const struct launch *launch, int sig);

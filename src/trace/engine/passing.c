@@ -17,7 +17,7 @@
 
 #define TASKS_MAX 8192
 #define WAKE_BYTES ((size_t)64 << 10)
-#define FIRST_PID_NAMESPACE 0xEFFFFFFCU /* inode of the machine's first pid namespace */
+#define FIRST_PID_NAMESPACE 0xEFFFFFFCU /* inode number of the machine's first pid namespace */
 
 enum { ENTER, LEAVE, FORK, END, N_TRACEPOINTS, JOIN = N_TRACEPOINTS, N_PROGRAMS };
 
@@ -33,22 +33,25 @@ struct passing {
 	int programs[N_PROGRAMS];
 	int links[N_TRACEPOINTS];
 	int epoll;
-	size_t page; /* size of a page of memory */
-	size_t size; /* size of the ring */
-	/* Memory shared with the kernel.  strata writes only consumed. */
+	size_t page; /* bytes in a page of memory */
+	size_t size; /* bytes in the ring */
+	/*
+	 * Positions in the ring, in memory that is shared with the kernel.  strata writes only
+	 * 'consumed'.
+	 */
 	_Atomic uint64_t *consumed;
 	const _Atomic uint64_t *produced;
-	const char *data; /* mapped twice in a row, so that no event is in two pieces */
+	const char *data; /* the ring, mapped twice in a row, so that every event is in one piece */
 };
 
 /* --- rules --- */
 
 #define ANY (-1)
 
-/* Calls that may close descriptors, whose numbers may then be used for other files. */
+/* Calls that may close descriptors.  Their numbers may then be reused for other files. */
 static const struct {
 	uint32_t nr;
-	int fd; /* the argument with the descriptor, or ANY */
+	int fd; /* number of the argument with the descriptor, or ANY */
 } closing[] = {
 	{ SYS_close, 0 },
 	{ SYS_close_range, ANY },
@@ -143,8 +146,8 @@ static int load_programs(struct passing *passing, struct err *err)
 }
 
 /*
- * Map a part of the ring.  The processes that strata forks, the command and the guardian, must not
- * share it.
+ * Map a part of the ring.  The mapping is not inherited by the processes that strata forks (the
+ * command and the guardian).
  */
 static void *map_ring(int ring, size_t len, int protection, off_t offset, struct err *err)
 {
@@ -160,7 +163,7 @@ static void *map_ring(int ring, size_t len, int protection, off_t offset, struct
 static int open_ring(struct passing *passing, struct err *err)
 {
 	/*
-	 * The event is edge-triggered, so that the reader is woken only once until passing_wakes is
+	 * The event is edge-triggered, so it wakes the reader only once until passing_wakes is
 	 * called.
 	 */
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
@@ -181,7 +184,8 @@ static int open_ring(struct passing *passing, struct err *err)
 }
 
 /*
- * Check that this process is in the machine's first pid namespace, whose process numbers eBPF uses.
+ * Check that this process is in the machine's first pid namespace, because eBPF programs see the
+ * process ids of that namespace.
  */
 static int check_pid_namespace(struct err *err)
 {
@@ -244,7 +248,8 @@ int passing_join(const struct passing *passing)
 int passing_attach(struct passing *passing, struct err *err)
 {
 	/*
-	 * Forks and exits are attached before calls, and the ends of calls before their beginnings.
+	 * The order of attaching.  Forks and exits come before calls, and the ends of calls before
+	 * their beginnings, so that no call is seen only half.
 	 */
 	static const int order[N_TRACEPOINTS] = { FORK, END, LEAVE, ENTER };
 
@@ -274,8 +279,8 @@ void passing_wakes(const struct passing *passing)
 }
 
 /*
- * Wait until an event in the ring is complete.  Returns its length with its header.  *given is set
- * to false if the event was discarded.
+ * Wait until the event at this position of the ring is complete.  Returns the length of the event
+ * with its header.  *given is set to false if the event was discarded.
  */
 static size_t wait_for_event(const struct passing *passing, uint64_t at, bool *given)
 {
@@ -284,8 +289,8 @@ static size_t wait_for_event(const struct passing *passing, uint64_t at, bool *g
 	uint32_t word;
 
 	/*
-	 * Another processor is still writing the event.  That takes no longer than an eBPF program
-	 * runs.
+	 * Another processor is still writing the event.  The wait is as short as the run of an eBPF
+	 * program.
 	 */
 	while ((word = atomic_load_explicit(header, memory_order_acquire)) & BPF_RINGBUF_BUSY_BIT)
 		(void)sched_yield();
@@ -327,7 +332,7 @@ void passing_count_lost(const struct passing *passing, struct passing_lost *lost
 
 	(void)ebpf_get(passing->maps.counts, &first, &counts);
 	*lost = counts.lost;
-	/* The programs do not interrupt each other, so there should be no misses. */
+	/* The count of misses should be 0, since the programs do not interrupt each other. */
 	for (int i = 0; i < N_TRACEPOINTS; i++)
 		lost->events += ebpf_misses(passing->programs[i]);
 }

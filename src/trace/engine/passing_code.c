@@ -1,16 +1,16 @@
 /*
  * passing_code - the eBPF programs of passing.h.
  *
- * Each eBPF program keeps the context of its tracepoint in R6, and the address of the thread's
- * struct passing_task in R7.
+ * Each program keeps the context of its tracepoint in R6, and the address of the thread's struct
+ * passing_task in R7.
  *
  * A thread is identified by the address of its task in the kernel.  The address stays the same from
- * fork to exit, whereas execve(2) may change the number of a thread.  Besides, an eBPF program gets
- * the address without knowing the members of a kernel struct.
+ * fork to exit, whereas execve(2) may change the id of a thread.  A program also gets the address
+ * without knowing the members of a kernel struct.
  *
- * A path is read when its call begins, since the call may overwrite it (readlink(2)).  If a page of
- * the path is not in memory, it cannot be read at that time.  The call itself brings the page in,
- * so the path is then read when the call ends.
+ * A path is read when its call begins, since the call may overwrite the path (readlink(2)).  If a
+ * page of the path is not in memory, the path cannot be read at that time.  The call itself loads
+ * the page, so the path is then read when the call ends.
  */
 #include "trace/engine/passing_code.h"
 
@@ -19,18 +19,18 @@
 
 #include "trace/engine/passing_event.h"
 
-/* Offsets of the arguments of a call in the kernel's struct pt_regs. */
+/* Offsets of a call's arguments in the kernel's struct pt_regs. */
 #if defined(__x86_64__)
-#define ARGS_AT 56 /* r10, r9, r8, ax, cx, dx, si, di */
+#define ARGS_AT 56 /* the registers r10, r9, r8, ax, cx, dx, si, di */
 #define ARGS_BYTES 64
 static const int arg_at[6] = { 56, 48, 40, 0, 16, 8 };
 #elif defined(__aarch64__)
-#define ARGS_AT 0 /* x0 to x5 */
+#define ARGS_AT 0 /* the registers x0 to x5 */
 #define ARGS_BYTES 48
 static const int arg_at[6] = { 0, 8, 16, 24, 32, 40 };
 #endif
 
-/* The context of a raw tracepoint: an array of its arguments. */
+/* Offset of an argument in the context of a raw tracepoint, which is an array of the arguments. */
 #define ARG(n) ((n) * (int)sizeof(uint64_t))
 
 #define TASK(member) (int)offsetof(struct passing_task, member)
@@ -38,14 +38,14 @@ static const int arg_at[6] = { 0, 8, 16, 24, 32, 40 };
 #define COUNTS(member) (int)offsetof(struct passing_counts, member)
 #define EVENT(member) (int)offsetof(struct passing_event, member)
 
-/* Offsets below the end of the stack. */
+/* Offsets of variables below the end of the stack. */
 enum { AT_KEY = 8, AT_NUMBER = 16, AT_ARGS = 16 + 64, AT_TASK = 16 + sizeof(struct passing_task) };
 
 enum label { OUT, LOST, UNREADABLE, FILLED, SUBMIT, SEEN, ONE, AGAIN };
 
 /*
- * Room for a path, in bytes.  The sizes are tried in turn until the path fits: most paths are
- * short, and room in the ring cannot be given back.
+ * Sizes of the room for a path, in bytes.  They are tried in turn until the path fits, because most
+ * paths are short, and room that was reserved in the ring cannot be given back.
  */
 static const int tiers[] = { 128, 512, PATH_MAX };
 
@@ -62,7 +62,7 @@ static void emit_look_up(struct ebpf *ebpf, int map, int key_at)
 
 /*
  * Load the address of the current thread's struct passing_task into R7.  If the thread does not
- * belong to the command, the eBPF program ends.
+ * belong to the command, the program ends.
  */
 static void emit_find_task(struct ebpf *ebpf, const struct passing_maps *maps)
 {
@@ -79,7 +79,7 @@ static void emit_count(
 	ebpf_count(ebpf, R1, more);
 }
 
-/* Note what has to be done when the call ends. */
+/* Set what the program for the end of the call has to do. */
 static void emit_set_pending(
 	struct ebpf *ebpf, const struct passing_maps *maps, enum passing_pending pending)
 {
@@ -106,7 +106,7 @@ static void emit_discard(struct ebpf *ebpf)
 }
 
 /*
- * Submit the event R9.  The reader is woken only when the ring has wake unread bytes, since a
+ * Submit the event at R9.  The reader is woken only when the ring has 'wake' unread bytes, since a
  * wake-up costs as much as many events.
  */
 static void emit_submit(struct ebpf *ebpf, const struct passing_maps *maps, size_t wake)
@@ -122,7 +122,10 @@ static void emit_submit(struct ebpf *ebpf, const struct passing_maps *maps, size
 	ebpf_call(ebpf, BPF_FUNC_ringbuf_submit);
 }
 
-/* Read the path at the address R8.  R9 becomes an event with the path, and R0 the path's length. */
+/*
+ * Read the path at the address in R8.  Afterwards R9 has the address of an event with the path, and
+ * R0 has the path's length.
+ */
 static void emit_read_path(struct ebpf *ebpf, const struct passing_maps *maps)
 {
 	for (unsigned i = 0; i < N_TIERS; i++) {
@@ -148,8 +151,8 @@ static void emit_copy_member(struct ebpf *ebpf, int to, int from)
 }
 
 /*
- * Put the call of the thread R7 into the ring.  With type PASSING_OVER, the event gets the result,
- * R6.
+ * Put the call of the thread at R7 into the ring.  An event of the type PASSING_OVER also gets the
+ * result of the call, which is in R6.
  */
 static void emit_call_event(
 	struct ebpf *ebpf, const struct passing_maps *maps, size_t wake, enum passing_type type)
@@ -174,7 +177,7 @@ static void emit_call_event(
 	emit_submit(ebpf, maps, wake);
 }
 
-/* Load into R1 the argument whose index is in this member of the rule R9. */
+/* Load an argument of the call into R1.  Its index is in a member of the rule at R9. */
 static void emit_load_argument(struct ebpf *ebpf, int size, int index)
 {
 	ebpf_load(ebpf, BPF_W, R2, R9, index);
@@ -186,8 +189,8 @@ static void emit_load_argument(struct ebpf *ebpf, int size, int index)
 }
 
 /*
- * Copy the number of the call (R8) and its arguments, which are in the registers of the thread, to
- * the struct passing_task at R7.
+ * Copy the number of the call from R8, and its arguments from the thread's registers, to the struct
+ * passing_task at R7.
  */
 static void emit_keep_arguments(struct ebpf *ebpf)
 {
@@ -206,7 +209,10 @@ static void emit_keep_arguments(struct ebpf *ebpf)
 	ebpf_store(ebpf, BPF_DW, R7, TASK(nr), R8);
 }
 
-/* Note that the call closes descriptors.  R9 is its rule, and R1 is the rule's kind. */
+/*
+ * Record that the call closes descriptors.  R9 has the address of the call's rule, and R1 the
+ * rule's kind.
+ */
 static void emit_note_close(struct ebpf *ebpf)
 {
 	ebpf_load(ebpf, BPF_DW, R8, R7, TASK(closes));
@@ -226,8 +232,8 @@ static void emit_note_close(struct ebpf *ebpf)
 }
 
 /*
- * The program runs for the calls of all processes of the machine.  The cheapest test comes first:
- * whether there is a rule for the call.
+ * This program runs for the calls of all processes of the machine.  So it begins with the cheapest
+ * test: whether there is a rule for the call.
  */
 void passing_code_enter(struct ebpf *ebpf, const struct passing_maps *maps, size_t wake)
 {
@@ -253,7 +259,7 @@ void passing_code_enter(struct ebpf *ebpf, const struct passing_maps *maps, size
 	ebpf_with_register(ebpf, BPF_AND, R1, R2);
 	ebpf_jump_if(ebpf, BPF_JNE, R1, 0, OUT);
 	emit_load_argument(ebpf, BPF_DW, RULE(path));
-	/* A call whose path is NULL, which acct(2) allows, names no file. */
+	/* A call without a path names no file.  acct(2) allows NULL as its path. */
 	ebpf_jump_if(ebpf, BPF_JEQ, R1, 0, OUT);
 	ebpf_store(ebpf, BPF_DW, R7, TASK(path), R1);
 	emit_call_event(ebpf, maps, wake, PASSING_CALL);
@@ -271,7 +277,7 @@ void passing_code_enter(struct ebpf *ebpf, const struct passing_maps *maps, size
 	ebpf_exit(ebpf);
 }
 
-/* Put the result, R6, into the ring if the call has succeeded. */
+/* If the call has succeeded, put its result, which is in R6, into the ring. */
 static void emit_success_event(struct ebpf *ebpf, const struct passing_maps *maps)
 {
 	ebpf_jump_if(ebpf, BPF_JSLT, R6, 0, OUT);
@@ -288,8 +294,8 @@ static void emit_success_event(struct ebpf *ebpf, const struct passing_maps *map
 }
 
 /*
- * The program runs for the calls of all processes.  It first tests whether any thread has something
- * pending, which is rare.
+ * This program runs for the calls of all processes of the machine.  So it first tests whether any
+ * thread of the command has work pending, which is rare.
  */
 void passing_code_leave(struct ebpf *ebpf, const struct passing_maps *maps, size_t wake)
 {
@@ -308,7 +314,7 @@ void passing_code_leave(struct ebpf *ebpf, const struct passing_maps *maps, size
 	ebpf_jump(ebpf, OUT);
 
 	ebpf_label(ebpf, AGAIN);
-	/* EFAULT: the kernel could not read the path either. */
+	/* EFAULT means that the kernel could not read the path either. */
 	ebpf_jump_if(ebpf, BPF_JEQ, R6, -EFAULT, OUT);
 	emit_call_event(ebpf, maps, wake, PASSING_OVER);
 	ebpf_jump(ebpf, OUT);
@@ -325,8 +331,8 @@ void passing_code_leave(struct ebpf *ebpf, const struct passing_maps *maps, size
 }
 
 /*
- * Add the thread whose address is the key on the stack.  R6 has the ids of the thread that forked
- * it.
+ * Add the thread whose address is in the key on the stack.  R6 has the ids of the thread that
+ * forked it.
  */
 static void emit_add_task(struct ebpf *ebpf, const struct passing_maps *maps)
 {
@@ -346,7 +352,7 @@ static void emit_add_task(struct ebpf *ebpf, const struct passing_maps *maps)
 }
 
 /*
- * The arguments of the tracepoint are the thread that forks and the new thread, which has not run
+ * The tracepoint has two arguments: the thread that forks, and the new thread, which has not run
  * yet.
  */
 void passing_code_fork(struct ebpf *ebpf, const struct passing_maps *maps)

@@ -1,5 +1,6 @@
 /*
- * passing_event - the data of the eBPF programs: events that they write, and maps that they use.
+ * passing_event - data of the eBPF programs: the events that they write, and the elements of their
+ * maps.
  */
 #pragma once
 #include <limits.h>
@@ -7,77 +8,77 @@
 
 enum passing_type {
 	PASSING_CALL = 1, /* a call has begun */
-	PASSING_OVER,     /* a call has ended, and its path could be read only now */
-	PASSING_RESULT,   /* the thread's last call has succeeded; only the head is there */
+	PASSING_OVER,     /* a call has ended, and its path could not be read earlier */
+	PASSING_RESULT,   /* the last call of the thread has succeeded; the event is only a head */
 };
 
 /* An event in the ring. */
 struct passing_event {
 	uint32_t type;
-	uint32_t text_len; /* counts the NUL */
-	uint64_t ids;      /* numbers of the process (upper half) and the thread */
-	int64_t result;    /* of the call; not for PASSING_CALL */
-	uint64_t closes;   /* how many calls of the thread have closed descriptors */
-	/* A PASSING_RESULT ends here. */
-	uint64_t parent; /* ids of the thread that forked this one; 0: the command's first thread */
-	uint64_t task;   /* for passing_has_open */
+	uint32_t text_len; /* includes the NUL */
+	uint64_t ids;      /* ids of the process (upper half) and of the thread (lower half) */
+	int64_t result;    /* result of the call; not set for PASSING_CALL */
+	uint64_t closes;   /* number of the thread's calls so far that have closed descriptors */
+	/* An event of the type PASSING_RESULT ends here. */
+	uint64_t parent; /* ids of the forking thread; 0: this is the command's first thread */
+	uint64_t task;   /* identifies the thread for passing_has_open */
 	uint64_t nr;
 	uint64_t args[6];
-	char text[]; /* the path */
+	char text[]; /* the path, with a NUL */
 };
 
 #define PASSING_HEAD offsetof(struct passing_event, parent)
 
-/* How much was lost. */
+/* Numbers of things that could not be reported. */
 struct passing_lost {
 	uint64_t events; /* the ring was full, or the kernel skipped a program */
-	uint64_t tasks;  /* threads for which there was no room */
+	uint64_t tasks;  /* threads that found no room in the map */
 	uint64_t unread; /* calls whose path could not be read */
 };
 
-/* The rule for a call, by its number. */
+/* The rule for a call.  The number of the call is the index. */
 struct passing_rule {
-	uint32_t kind; /* enum passing_kind */
-	/* Which arguments these are: indexes into args of struct passing_task. */
+	uint32_t kind; /* of enum passing_kind */
+	/* Indexes of the arguments in the member 'args' of struct passing_task. */
 	uint32_t path, dirfd, flags;
-	uint32_t unless; /* the call does not pass if its flags have any of these bits */
+	uint32_t unless; /* if the flags have any of these bits, the call does not pass */
 };
 
 enum passing_kind {
-	PASSING_UNSEEN, /* do nothing */
+	PASSING_UNSEEN, /* the call needs no event */
 	PASSING_SEEN,
-	PASSING_CLOSES,     /* the call closes the descriptor in its argument dirfd */
+	PASSING_CLOSES,     /* the call closes the descriptor in its argument 'dirfd' */
 	PASSING_CLOSES_ANY, /* the call may close any descriptor */
 };
 
-#define PASSING_CALLS 512 /* calls with this number or a higher one have no rule */
+#define PASSING_CALLS 512 /* calls from this number on have no rule */
 
-#define PASSING_CLOSED 32 /* slots for closed descriptors; a power of two */
+#define PASSING_CLOSED 32 /* number of slots for closed descriptors; a power of two */
 
 /* A thread of the command. */
 struct passing_task {
-	uint64_t pending; /* enum passing_pending */
+	uint64_t pending; /* of enum passing_pending */
 	uint64_t parent, closes, nr, path;
 	uint64_t args[8];
 	/*
-	 * When descriptors may last have been closed, as the value that the member closes had then.
-	 * closed[i] is for the descriptors whose number modulo PASSING_CLOSED is i, closed_any for
-	 * calls that may have closed any descriptor.
+	 * When descriptors may have been closed last: the value of the count of closes at that
+	 * time.  closed[i] is for descriptors whose number modulo PASSING_CLOSED is i.  closed_any
+	 * is for calls that may have closed any descriptor.
 	 */
 	uint64_t closed[PASSING_CLOSED], closed_any;
 };
 
-/* For all threads together. */
+/* Counts for all threads together. */
 struct passing_counts {
 	struct passing_lost lost;
-	uint64_t pending; /* threads with something pending */
+	uint64_t pending; /* number of threads with work pending */
 };
 
-/* Indexes into args of the values that stand for an argument which the call does not have. */
+/* Indexes of constants in 'args', for arguments that a call does not have. */
 enum { PASSING_ARG_CWD = 6, PASSING_ARG_ZERO = 7, PASSING_ARG_MASK = 7 };
 
 enum passing_pending {
 	PASSING_NOTHING,
-	PASSING_TELL_SUCCESS, /* when the call ends: report its success */
-	PASSING_READ_AGAIN,   /* when the call ends: read its path, which may be in memory then */
+	PASSING_TELL_SUCCESS, /* at the end of the call, report whether it has succeeded */
+	PASSING_READ_AGAIN,   /* at the end of the call, read its path, which is then in memory */
 };

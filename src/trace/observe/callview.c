@@ -30,10 +30,10 @@ static void note_link(void *arg, struct pathmap_entry *link)
 	recorder_note(view->recorder, link, BUNDLE_READ);
 }
 
-/* Only root may look into a process that is not dumpable. */
+/* The process that makes the call is not dumpable.  Only root may look into such a process. */
 void callview_add_closed_reason(struct callview *view)
 {
-	/* This process is still a fork of strata, which has not executed the command yet. */
+	/* Return without a reason for a fork of strata that has not executed the command yet. */
 	if (view->tracee->pid == view->shared->command)
 		return;
 	reasons_add(view->shared->reasons,
@@ -41,14 +41,17 @@ void callview_add_closed_reason(struct callview *view)
 		(int)view->tracee->pid);
 }
 
-/* Returns the entry for the target of a link in /proc, or NULL if the file has no name. */
+/*
+ * Returns the entry for the target of a link in /proc, or NULL if the target is a file without a
+ * name.
+ */
 static struct pathmap_entry *entry_of_target(struct pathmap *map, struct str text)
 {
 	struct statx stx;
 
 	if (!text.len || *text.ptr != '/')
 		return NULL;
-	/* The name of a file that exists may end with the mark of deleted files, too. */
+	/* The mark of deleted files may also be a part of the name of a file that exists. */
 	if (pathmap_says_deleted(text.ptr) && at_abs_stat(text.ptr, &stx) < 0)
 		return NULL;
 	return pathmap_known(map, text);
@@ -61,7 +64,10 @@ static void add_long_path_reason(struct callview *view)
 		(int)view->tracee->pid);
 }
 
-/* Returns the entry for a link whose target is longer than PATH_MAX, so that readlink fails. */
+/*
+ * Returns the entry for the target of a link in /proc that is longer than PATH_MAX.  readlink fails
+ * for such a target, so this function finds the path in another way.
+ */
 static struct pathmap_entry *entry_of_long_link(struct callview *view, const char *name)
 {
 	owned(buf_release) struct buf path = { .max = CALLVIEW_PATH_MAX };
@@ -119,9 +125,9 @@ static void add_gone_reason(struct callview *view, struct str path)
 }
 
 /*
- * Whether the thread is the only one of its process, so that no other thread can close a descriptor
- * that it has named.  A process made with CLONE_FILES and without CLONE_THREAD could close the
- * descriptor, too.  That is not noticed, but no program in use makes such a process.
+ * Whether the thread is the only one of its process.  Then no other thread can have closed a
+ * descriptor that the thread has used in a path.  The exception is a process made with CLONE_FILES
+ * and without CLONE_THREAD.  It is not noticed, because no known program makes such a process.
  */
 static bool is_only_thread(pid_t tid)
 {
@@ -133,10 +139,10 @@ static bool is_only_thread(pid_t tid)
 }
 
 /*
- * Whether the path leads to the same file now as when the call was made.  A path through /proc
- * depends on the working directory, root and program of a process.  These are changed only by calls
- * that stop, which we look at after this one.  But descriptors are closed by calls that we do not
- * see.
+ * Whether the path still leads to the file that it led to when the call was made.  A path through
+ * /proc depends on the working directory, the root and the program of a process.  Only calls that
+ * stop can change these, and such calls are examined after this one.  A path through /proc may also
+ * depend on a descriptor, and strata does not see the calls that close descriptors.
  */
 static bool led_the_same_way(const struct callview *view, const struct pathmap_walk *walk)
 {
@@ -155,7 +161,7 @@ static bool led_the_same_way(const struct callview *view, const struct pathmap_w
 			       deferred->closes, (unsigned)fd));
 }
 
-/* Returns the last of a thread's calls that have passed, or NULL if it is not known. */
+/* Returns the data about the last passed call of a thread, or NULL if there are none. */
 static const struct callview_last *last_of(const struct callview_shared *shared, pid_t tid)
 {
 	const struct callview_last *last = &shared->last[(unsigned)tid % CALLVIEW_LAST];
@@ -164,9 +170,9 @@ static const struct callview_last *last_of(const struct callview_shared *shared,
 }
 
 /*
- * Tell the walk which file the thread's last passed call opened, and under which descriptor.  If
- * the thread has closed no descriptor between that call and this one, the descriptor still stood
- * for that file during this call, whatever it stands for by now.
+ * Give the walk the descriptor and the file that the thread's last passed call has opened.  If the
+ * thread has closed no descriptor between that call and this one, the descriptor was still open for
+ * that file when this call was made, even if the descriptor is closed now.
  */
 static void use_last_opened(const struct callview *view, struct pathmap_walk *walk)
 {
@@ -259,8 +265,8 @@ static struct pathmap_entry *named_by_deferred(struct callview *view, bool follo
 }
 
 /*
- * The path is read from the program's memory.  A call without a path names the file of its
- * descriptor.
+ * Returns the entry of the file that the call names.  The path is read from the program's memory.
+ * Without a path, the call names the file of its descriptor.
  */
 struct pathmap_entry *callview_named(struct callview *view, int8_t dirfd, int8_t path, bool follow)
 {
@@ -312,8 +318,8 @@ struct pathmap_entry *callview_second(struct callview *view)
 
 /*
  * Whether a path may lead into /proc, directly or through a link in /dev.  Such a path may lead to
- * another file once the program has gone on, since we do not see calls that close descriptors.  If
- * from_root is set, a relative path begins at the root directory.
+ * another file after the program has gone on, since strata does not see calls that close
+ * descriptors.  If from_root is set, a relative path begins at the root directory.
  */
 static bool leads_to_proc(struct str path, bool from_root)
 {
@@ -330,8 +336,8 @@ static bool leads_to_proc(struct str path, bool from_root)
 }
 
 /*
- * Find the base of a relative or empty path.  Returns false if the path cannot be resolved later
- * without reading more from the program.
+ * Find the base of a relative or empty path.  Returns false if more data of the program would be
+ * needed to resolve the path later.
  */
 static bool find_deferred_base(const struct callview_shared *shared, const struct tracee *tracee,
 	struct deferred_call *deferred)
@@ -360,7 +366,10 @@ static size_t deferred_length(const struct deferred_call *deferred)
 	       1;
 }
 
-/* Set all members but the text, which is too large to be cleared for each call. */
+/*
+ * Set all members but the text.  The text is not cleared, because it is too large to be cleared for
+ * each call.
+ */
 static void init_deferred(struct deferred_call *deferred, const struct tracee *tracee,
 	const struct traced_call *call, const struct syscalls_call *about)
 {

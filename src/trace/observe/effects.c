@@ -16,9 +16,10 @@
 #include "sandbox/interpreter.h"
 #include "sandbox/threadview.h"
 
-#define INTERPRETERS_MAX 5 /* interpreters that run one another; the kernel allows fewer */
+/* limit for interpreters that are scripts themselves; the kernel allows fewer */
+#define INTERPRETERS_MAX 5
 
-/* Let the call go on only when the saver has done this job.  0 is no job. */
+/* Hold the call until the saver has done this job.  If job is 0, the call is not held. */
 static void hold_for_job(struct callview *view, uint64_t job)
 {
 	if (job > view->job)
@@ -36,8 +37,8 @@ static void note_first(struct callview *view, unsigned ops)
 }
 
 /*
- * Note that the call makes or removes a name.  That changes the directory of the name, and what the
- * name means.
+ * Note that the call makes or removes a name.  This changes the content of the name's directory,
+ * and it changes which file the name leads to.
  */
 static void note_name_change(struct callview *view, struct pathmap_entry *entry)
 {
@@ -56,7 +57,7 @@ static void note_name_change(struct callview *view, struct pathmap_entry *entry)
 	missing_may_appear(&view->shared->missing, view->recorder, tracee->tid, entry);
 }
 
-/* Note that a directory appears or disappears, and with it all names below it. */
+/* Note that a directory appears or disappears.  All names below it appear or disappear as well. */
 static void note_directory_change(struct callview *view)
 {
 	view->tracee->forget = true;
@@ -82,7 +83,7 @@ static void note_write(struct callview *view, struct pathmap_entry *entry, unsig
 				   recorder_note(view->recorder, entry, BUNDLE_WRITE | ops)));
 }
 
-/* Returns what open(2) with these flags does to the content. */
+/* Returns the operations that open(2) with these flags does to the content. */
 static unsigned open_ops(unsigned flags)
 {
 	unsigned mode = flags & O_ACCMODE;
@@ -97,7 +98,7 @@ static void note_open_existing(
 	unsigned ops = open_ops(flags);
 	struct record *record;
 
-	/* A write to a device, such as /dev/null or a terminal, changes no file. */
+	/* The call changes no file if it writes to a device, such as /dev/null or a terminal. */
 	if (S_ISCHR(stx->stx_mode))
 		view->may_change = false;
 	if (S_ISDIR(stx->stx_mode)) {
@@ -106,7 +107,7 @@ static void note_open_existing(
 		recorder_note(view->recorder, entry, BUNDLE_EXISTENCE);
 	} else if (ops & BUNDLE_WRITE) {
 		/*
-		 * This is done for an ignored name, too, since other names of the file may not be
+		 * Save the file even if this name is ignored, since its other names may not be
 		 * ignored.
 		 */
 		if (stx->stx_nlink > 1)
@@ -118,8 +119,8 @@ static void note_open_existing(
 		record = recorder_note(view->recorder, entry, BUNDLE_READ);
 		recorder_content_keep(view->recorder, record);
 		/*
-		 * A process that has the file open by another name may write to it as soon as this
-		 * call goes on, so the call waits for the saver.
+		 * Another process may have the file open under another name, and may write to it as
+		 * soon as this call goes on.  So the call waits for the saver.
 		 */
 		if (view->recorder->at_once && stx->stx_nlink > 1) {
 			hold_for_job(view, record->saving);
@@ -129,8 +130,8 @@ static void note_open_existing(
 }
 
 /*
- * Note that the file does not exist.  The call may still find it, if another thread makes it
- * meanwhile.
+ * Note that the file of the entry does not exist.  The call may still find the file if another
+ * thread makes it in the meantime.
  */
 static void note_missing(struct callview *view, struct pathmap_entry *entry, unsigned ops)
 {
@@ -139,8 +140,9 @@ static void note_missing(struct callview *view, struct pathmap_entry *entry, uns
 }
 
 /*
- * Whether the file is only read, and needs no further look: it is ignored, or was read before, so
- * that its state is known and its content is kept.
+ * Whether the call only reads the file, and the file needs no further examination.  This is so if
+ * the file is ignored, or if the command has read it before: then its state and its content are
+ * kept already.
  */
 static bool is_read_again(
 	const struct recorder *recorder, const struct pathmap_entry *entry, unsigned flags)
@@ -201,8 +203,8 @@ static void note_removal(struct callview *view)
 		return;
 	}
 	/*
-	 * The file is saved before the call.  After the call we could still read it through our
-	 * descriptor, but other processes could have written to it.
+	 * The file is saved before the call goes on.  Afterwards it could still be read through an
+	 * open descriptor, but other processes could have written to it.
 	 */
 	recorder_note(view->recorder, entry, BUNDLE_DELETE);
 	hold_for_job(view, recorder_move_remove(view->recorder, entry, &stx));
@@ -212,8 +214,8 @@ static void note_removal(struct callview *view)
 }
 
 /*
- * Note that one path is renamed to another.  The file is saved before the call, since it may be
- * written under its new name afterwards.
+ * Note that one path is renamed to another.  The file is saved before the call goes on, since the
+ * command may write to it under its new name afterwards.
  */
 static void note_move(struct callview *view, struct pathmap_entry *from, struct pathmap_entry *to,
 	const struct statx *stx)
@@ -258,13 +260,13 @@ static void note_link(struct callview *view)
 
 	if (to)
 		note_creation(view, to, 0);
-	/* A file that was made with O_TMPFILE has no entry, since it gets its first name now. */
+	/* Without an entry the file was made with O_TMPFILE, and gets its first name now. */
 	if (!from)
 		return;
 	struct record *record = recorder_note(view->recorder, from, BUNDLE_EXISTENCE);
 	/*
-	 * The call waits for the saver, since otherwise the file could be written under its new
-	 * name before the saver has read it.
+	 * The call waits for the saver.  Otherwise the command could write to the file under its
+	 * new name before the saver has read it.
 	 */
 	recorder_catch_up(view->recorder);
 	hold_for_job(view, record->saving);
@@ -285,8 +287,8 @@ static void note_mount(struct callview *view)
 	note_directory_change(view);
 	view->shared->roots = true;
 	/*
-	 * A file system that is mounted now may be served by the command itself, so no file may
-	 * wait in the look queue.
+	 * The command itself may serve a file system that is mounted now, so no file may wait in
+	 * the look queue.
 	 */
 	recorder_look_at_once(view->recorder);
 	mountwatch_begin(&view->shared->mountwatch);
@@ -325,8 +327,8 @@ void effects_note_execution(struct callview *view, struct pathmap_entry *entry)
 
 	note_program(view, entry);
 	/*
-	 * The kernel itself opens a script's interpreter and a program's loader, so no call names
-	 * them.
+	 * The kernel opens the interpreter of a script and the loader of a program itself, so no
+	 * call names these files.
 	 */
 	for (int i = 0; i < INTERPRETERS_MAX; i++) {
 		owned_fd int fd = at_abs_read(entry->path.ptr);
@@ -368,8 +370,8 @@ static void note_execute(struct callview *view)
 	tracees_argv(view->tracee->tid, view->call->args[argv], process);
 	effects_note_execution(view, entry);
 	/*
-	 * Root's filter does not need PR_SET_NO_NEW_PRIVS, so if root traces, programs keep their
-	 * capabilities.
+	 * If root traces, programs keep their capabilities, because root's filter does not need
+	 * PR_SET_NO_NEW_PRIVS.
 	 */
 	if (view->recorder->uid && has_capabilities(entry))
 		reasons_add(view->shared->reasons,
@@ -384,8 +386,8 @@ static void note_execute(struct callview *view)
 }
 
 /*
- * Note that a process asks for permission events.  From then on, each file that we open would wait
- * for permission from this process, which waits for us.
+ * Note that a process asks for permission events.  From then on, every file that strata opens would
+ * wait for permission from this process, and the process waits for strata.
  */
 static void note_permit(struct callview *view)
 {
@@ -399,8 +401,7 @@ static void note_permit(struct callview *view)
 }
 
 /*
- * Note that a thread or a process ends.  The exit status of the first thread is that of its
- * process.
+ * Note that a thread or a process ends.  The exit status of a process is that of its first thread.
  */
 static void note_exit(struct callview *view)
 {
@@ -410,12 +411,12 @@ static void note_exit(struct callview *view)
 	view->tracee->gone = true;
 	if (whole_process || view->tracee->tid == view->tracee->pid)
 		process->status = (callview_argument(view, view->about->flags) & 0xff) << 8;
-	/* Without a pidfd the end of the process is not reported to us. */
+	/* Without a pidfd, no event reports the end of the process. */
 	if (whole_process && process->pidfd < 0)
 		process->ended = true;
 }
 
-/* --- one function for each kind of call, or for two --- */
+/* --- a function for each kind of call --- */
 
 static void note_open_or_creat(struct callview *view)
 {
@@ -448,8 +449,8 @@ static void touch_other_names(struct callview *view, struct pathmap_entry *entry
 }
 
 /*
- * Prepare for a change of a file through a descriptor.  The file may have lost the name that it was
- * opened by, and may have other names.
+ * Prepare for a change of a file through a descriptor.  The name that the file was opened by may
+ * have been removed, and the file may have other names.
  */
 static void touch_nameless_file(struct callview *view, unsigned ops)
 {
@@ -520,12 +521,13 @@ static void note_ptrace(struct callview *view)
 /* --- the table --- */
 
 static const struct effect {
-	void (*note)(struct callview *view); /* NULL: note ops for the first path */
-	bool harmless; /* the call changes neither a file nor the meaning of a name */
-	bool can_wait; /* the call is harmless, and may go on before it is looked at */
+	/* NULL: the operations 'ops' are noted for the first path */
+	void (*note)(struct callview *view);
+	bool harmless; /* the call changes no file, and changes the file of no name */
+	bool can_wait; /* the call is harmless, and may go on before it is examined */
 	unsigned ops;
 } effects[] = {
-	/* the flags of the call decide whether it is harmless */
+	/* whether an open is harmless depends on its flags */
 	[SYSCALLS_OPEN] = { .note = note_open_or_creat },
 	[SYSCALLS_OPEN_HOW] = { .note = note_open_how },
 	[SYSCALLS_CREAT] = { .note = note_open_or_creat },

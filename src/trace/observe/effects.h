@@ -1,15 +1,15 @@
-/*
- * effects - records what each kind of call does to its files.
- */
+/* effects - records what each kind of system call does to the files that it names. */
 #pragma once
 #include "trace/observe/callview.h"
 
 /*
- * Record the files of a call, and give the contents that it will change to the saver.  The results
- * of the view are filled in.
+ * Record the files of a call, and have the saver save the contents that the call will change.  The
+ * results of the view are set.
  */
 void effects_note(struct callview *view);
-/* Whether the call may go on before it is looked at. */
+/* Whether the call may go on before it is examined. */
 bool effects_can_wait(const struct traced_call *call, const struct syscalls_call *about);
-/* Record a program that a process is about to execute, with its interpreter and its loader. */
+/*
+ * Record that a process is about to execute a program, with the program's interpreter and loader.
+ */
 void effects_note_execution(struct callview *view, struct pathmap_entry *entry);

@@ -31,7 +31,10 @@ static const char *absolute_variable(const char *name)
 	return value && *value == '/' ? value : NULL;
 }
 
-/* Returns the directory of the user's configuration, or NULL if neither variable is set. */
+/*
+ * Returns the directory of the user's configuration, or NULL if neither XDG_CONFIG_HOME nor HOME is
+ * set.
+ */
 static char *config_home(void)
 {
 	const char *config = absolute_variable("XDG_CONFIG_HOME");
@@ -50,8 +53,8 @@ static bool strip_prefix(struct str *text, struct str prefix)
 }
 
 /*
- * Returns the text with the variable that it may begin with replaced, or NULL if that variable is
- * not set.
+ * Returns a copy of the text in which a variable at the beginning is replaced by its value.
+ * Returns NULL if that variable is not set.
  */
 static char *expand_variable(struct str text)
 {
@@ -66,7 +69,10 @@ static char *expand_variable(struct str text)
 	return front ? mem_printf("%s%.*s", front, (int)text.len, text.ptr) : NULL;
 }
 
-/* Mark both the given path and the path that it leads to, since the command may use either. */
+/*
+ * Mark a given path and the path without symbolic links that it leads to, since the command may use
+ * either.
+ */
 static void mark_path(struct pathmap *map, const char *path)
 {
 	struct pathmap_entry *root = pathmap_root(map);
@@ -75,7 +81,7 @@ static void mark_path(struct pathmap *map, const char *path)
 	for (int follow = 0; follow <= 1; follow++) {
 		walk.follow = follow;
 		struct pathmap_entry *entry = pathmap_resolve(map, &walk, str_of(path));
-		/* The path "/" is allowed, and makes the trace ignore everything. */
+		/* The path "/" is allowed.  With it the trace ignores every file. */
 		if (entry)
 			entry->ignored = true;
 	}
@@ -130,8 +136,8 @@ static int read_file(int fd, const char *where, struct buf *text, struct err *er
 }
 
 /*
- * Write the file with the defaults.  Errors are ignored, since the defaults apply even if the file
- * cannot be written.
+ * Write the default ignore file.  Errors are ignored, since the defaults are in effect even if the
+ * file cannot be written.
  */
 static void write_default_file(const char *directory, const char *path)
 {

@@ -1,6 +1,6 @@
 /*
- * ignore - marks the paths that a trace does not record.  They are a JSON array in a file of the
- * user's configuration.  The file is made with defaults if it does not exist.
+ * ignore - marks the paths that a trace does not record.  The list of paths is a JSON array in a
+ * file of the user's configuration.  If that file does not exist, it is made with default paths.
  */
 #pragma once
 #include "core/err.h"
@@ -9,10 +9,11 @@
 #define IGNORE_SIZE_MAX ((size_t)1 << 20)
 
 /*
- * Mark the paths in the ignore file 'given', and the file itself.  If 'given' is NULL, the file is
- * the user's own, $XDG_CONFIG_HOME/strata/ignore.json.  Returns ERR_INVALID if the file is not an
- * array of strings that are absolute paths after $HOME and $XDG_CONFIG_HOME have been replaced.
+ * Mark the paths that the ignore file 'given' lists, and the ignore file itself.  If 'given' is
+ * NULL, the user's $XDG_CONFIG_HOME/strata/ignore.json is read.  Returns ERR_INVALID if the file is
+ * not an array of strings, or if a string is not an absolute path after $HOME or $XDG_CONFIG_HOME
+ * at its beginning has been replaced.
  */
 int ignore_load(const char *given, struct pathmap *map, struct err *err);
-/* Mark only /proc, /dev and /sys, whose files are made by the kernel. */
+/* Mark only /proc, /dev and /sys, which the kernel fills. */
 void ignore_kernel(struct pathmap *map);

@@ -9,7 +9,8 @@ struct missing_call {
 	uint32_t process;
 	struct record *record;
 	unsigned ops;
-	bool overlaps; /* a call that makes the file may overlap this call, so ops are recorded */
+	/* a call that makes the file may overlap this call, and ops have been recorded */
+	bool overlaps;
 };
 
 void missing_release(struct missing *missing)

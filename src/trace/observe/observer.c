@@ -18,22 +18,25 @@
 #include "trace/observe/effects.h"
 
 /*
- * Limits of the backlog in bytes.  Calls that pass need more room, since the programs that make
- * them are not slowed down.
+ * Limits of the backlog in bytes.  Calls that pass need more room, since the backlog does not slow
+ * down the programs that make them.
  */
 #define BACKLOG_MAX ((size_t)1 << 20)
-#define BACKLOG_PASSED_MAX ((size_t)192 << 20) /* less than the limit of a buffer */
+#define BACKLOG_PASSED_MAX ((size_t)192 << 20) /* below the maximum size of a buffer */
 #define BACKLOG_PAUSE_NS WHEN_MS
 /*
- * Bytes in the backlog at which its thread is woken.  It is not woken for each call, since a
- * wake-up costs as much as many calls.
+ * When the backlog has this many bytes, its thread is woken.  The thread is not woken for each
+ * call, since a wake-up costs as much as many calls.
  */
 #define BACKLOG_ENOUGH ((size_t)32 << 10)
 
-/* The score of new names: a new name adds 8, a known one subtracts 1. */
+/*
+ * A score of how many of the names were new lately.  A new name adds 8 to it, and a known name
+ * subtracts 1.
+ */
 #define NEW_NAMES_MAX 64
 #define NEW_NAMES_ONE 8
-#define NEW_NAMES_MANY 16 /* from this score on calls are deferred */
+#define NEW_NAMES_MANY 16 /* from this score on, calls are deferred */
 
 static struct callview make_view(struct observer *observer, struct tracee *tracee,
 	const struct traced_call *call, const struct syscalls_call *about,
@@ -61,8 +64,8 @@ static void check_mounts(struct observer *observer, struct tracee *tracee)
 }
 
 /*
- * Hold the backlog, so that the path map and the records belong to this thread.  Settle the names
- * that the tracee's last call changed, since that call is over.
+ * Hold the backlog, so that this thread may use the path map and the records.  Settle the names
+ * that the tracee's last call has changed, since that call is over.
  */
 static void hold_names(struct observer *observer, struct tracee *tracee)
 {
@@ -77,8 +80,8 @@ static void hold_names(struct observer *observer, struct tracee *tracee)
 }
 
 /*
- * Remember a call that has passed as the last one of its thread.  n_before is the number of records
- * before the call.
+ * Keep data about a passed call as the last one of its thread.  n_before is the number of records
+ * before the call was examined.
  */
 static void note_last_passed(const struct callview *view, size_t n_before)
 {
@@ -120,12 +123,12 @@ static void note_effects(struct observer *observer, struct callview *view)
 /* --- beside the program --- */
 
 /*
- * Make the bundle incomplete, since a file was removed after a process had used it, and before we
- * looked at it.
+ * Make the bundle incomplete, since a file that a process had used was removed before it could be
+ * examined.
  */
 static void add_missed_reason(const struct observer *observer, const struct record *record)
 {
-	/* Files in /proc come and go by themselves. */
+	/* No reason is given for files in /proc, which the kernel makes and removes at any time. */
 	if (!record->ignored && !record->entry->procfs)
 		reasons_add(observer->shared.reasons,
 			"'%s' was there when a process used it, and gone when it was examined",
@@ -133,9 +136,9 @@ static void add_missed_reason(const struct observer *observer, const struct reco
 }
 
 /*
- * Note that a thread has opened a file that we did not find.  If a call that we have seen removed
- * the file later, the state of the file is known and its content is kept.  Otherwise the bundle
- * becomes incomplete.
+ * Note that a thread has opened a file that was missing when it was examined.  If an examined call
+ * has removed the file in the meantime, the state of the file is known and its content is kept.
+ * Otherwise the bundle becomes incomplete.
  */
 static void note_found_file(struct observer *observer, const struct callview_last *last)
 {
@@ -166,7 +169,7 @@ static void note_success(struct observer *observer, pid_t tid, int result, uint6
 }
 
 /*
- * Handle an item of the backlog.  If about is NULL, the item says that the last call of the thread
+ * Handle an item of the backlog.  An item without 'about' reports that the last call of the thread
  * has succeeded.
  */
 static void see_deferred(void *arg, const void *item)
@@ -189,9 +192,9 @@ static void see_deferred(void *arg, const void *item)
 }
 
 /*
- * Whether the call can be deferred.  It must change nothing, and the last call of its thread must
- * have left nothing to settle.  While most names are known, no call is deferred: noting that a name
- * was used again takes less time than deferring the call.
+ * Whether the call can be deferred.  The call must change nothing, and the previous call of its
+ * thread must have left nothing to settle.  While most names are known, no call is deferred,
+ * because noting another use of a known name takes less time than deferring the call.
  */
 static bool can_defer(const struct observer *observer, const struct tracee *tracee,
 	const struct traced_call *call, const struct syscalls_call *about)
@@ -206,8 +209,8 @@ static bool can_defer(const struct observer *observer, const struct tracee *trac
 }
 
 /*
- * Put the call into the backlog if that is possible.  Returns whether the call is in the backlog
- * now.
+ * Put the call into the backlog if it can be deferred.  Returns true if the call is now in the
+ * backlog.
  */
 static bool try_defer(struct observer *observer, struct tracee *tracee,
 	const struct traced_call *call, const struct syscalls_call *about)
@@ -234,8 +237,8 @@ void observer_see_passed(struct observer *observer, const struct passed_call *pa
 	struct tracee *tracee = tracees_get(shared->tracees, call->tid, &passed->ids, &fresh);
 
 	/*
-	 * The tracepoint also reports calls of another architecture, which have stopped.
-	 * Their numbers mean other calls here.
+	 * Skip a call of another architecture, which has stopped and been examined already.  The
+	 * tracepoint reports it once more, with a number that means another call here.
 	 */
 	bool foreign = tracee->foreign_nr == (uint64_t)call->nr + 1;
 	tracee->foreign_nr = 0;
@@ -273,7 +276,7 @@ void observer_see_success(struct observer *observer, pid_t tid, int result, uint
 
 /* --- while the program waits --- */
 
-/* Handle a call that is not in the table.  It may change anything. */
+/* Handle a call that is not in the table.  Such a call may change anything. */
 static void see_unknown(
 	struct callview_shared *shared, struct tracee *tracee, const struct traced_call *call)
 {
@@ -281,7 +284,7 @@ static void see_unknown(
 		reasons_add(shared->reasons,
 			"process %d uses 32-bit system calls, which strata does not understand",
 			(int)tracee->pid);
-	/* This call is seen only without a filter, since the filter refuses it. */
+	/* This call is seen only in a trace without a filter, since the filter refuses it. */
 	else if (call->nr == SYS_io_uring_setup)
 		reasons_add(shared->reasons,
 			"process %d uses io_uring: what it does to files that way is not recorded",
@@ -347,8 +350,8 @@ void observer_reap(struct observer *observer)
 /* --- the end --- */
 
 /*
- * Make the bundle incomplete if a process dumped core.  The kernel chooses the name of a core file,
- * and no call shows that it writes one.
+ * Make the bundle incomplete if a process has dumped core.  The kernel chooses the name of the core
+ * file and writes it without a system call of the process.
  */
 static void check_cores(struct callview_shared *shared)
 {
@@ -356,8 +359,8 @@ static void check_cores(struct callview_shared *shared)
 	struct err ignored = { 0 };
 
 	/*
-	 * If the pattern begins with "|", a program of the machine gets the core, and there is no
-	 * file.
+	 * If the pattern begins with "|", the kernel pipes the core to a program of the machine and
+	 * writes no file.
 	 */
 	if (procfile_read("/proc/sys/kernel/core_pattern", PATH_MAX, &pattern, &ignored) >= 0 &&
 		pattern.len && *pattern.data == '|')
@@ -453,7 +456,7 @@ void observer_starts(struct observer *observer, pid_t pid, char *const *argv)
 
 /*
  * Note a file that the command inherits open for writing.  Other processes may write to it, too,
- * for example if it is a log.
+ * for example to a log file.
  */
 static void inherit_writable(struct recorder *recorder, struct pathmap_entry *entry)
 {
@@ -471,7 +474,10 @@ static bool is_same_file(const struct statx *a, const struct statx *b)
 	       a->stx_dev_minor == b->stx_dev_minor;
 }
 
-/* A file that is redirected to or from the command is recorded as if the command had opened it. */
+/*
+ * If a standard stream of the command is redirected to or from a file, the file is recorded as if
+ * the command had opened it.
+ */
 void observer_inherits(struct observer *observer, int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -489,10 +495,13 @@ void observer_inherits(struct observer *observer, int fd)
 			"descriptor %d, which the command was started with, is not recorded: its "
 			"path is too long to be known",
 			fd);
-	/* Inside an environment the path may be one of the host, which names another file here. */
+	/*
+	 * Inside an environment the path may be a path of the host, and may lead to another file
+	 * here.
+	 */
 	if (len <= 0 || *path != '/' || at_abs_stat(path, &named) < 0 ||
 		!is_same_file(&stx, &named)) {
-		/* Another name of the file may have a record. */
+		/* The file may have a record under another name. */
 		if (writable && stx.stx_nlink)
 			(void)recorder_content_touch(recorder, &stx, true);
 		return;

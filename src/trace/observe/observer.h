@@ -39,53 +39,52 @@
 
 struct observer {
 	struct callview_shared shared;
-	pid_t caller;             /* the process that made the call that was seen last */
-	char mounts[64];          /* our mount namespace, as /proc names it */
-	_Atomic int new_names;    /* a score: how many of the last names were new */
-	struct workqueue backlog; /* calls that wait, each a struct deferred_call */
+	pid_t caller;             /* the process that made the last examined call */
+	char mounts[64];          /* strata's mount namespace, as the link in /proc names it */
+	_Atomic int new_names;    /* score of how many of the last names were new */
+	struct workqueue backlog; /* waiting calls, each as a struct deferred_call */
 };
 
-/* Prepare an observer, which borrows the other arguments. */
+/* Prepare an observer.  The other arguments are borrowed. */
 void observer_init(struct observer *observer, struct recorder *recorder, struct tracees *tracees,
 	struct reasons *reasons);
 void observer_release(struct observer *observer);
 /*
- * Note that the process pid is about to execute the command argv.  The program is looked up here,
- * and not when the process executes it.  Before the execution we may not be allowed to look into
- * the process, since it may have changed its ids.
+ * Note that the process pid is about to execute the command argv.  The program is looked up now.
+ * Later, strata may not be allowed to look into the process, since the process may have changed its
+ * user id before it executes the command.
  */
 void observer_starts(struct observer *observer, pid_t pid, char *const *argv);
 /* Note that the command is started with the descriptor fd. */
 void observer_inherits(struct observer *observer, int fd);
 /*
- * Look at a call that has stopped.  Returns the number of the job that the saver must do before the
- * call goes on, or 0.
+ * Examine a call that has stopped.  Returns the number of the saver's job that must be done before
+ * the call goes on, or 0.
  */
 uint64_t observer_see(struct observer *observer, const struct traced_call *call);
 /*
- * Look at a call that changes nothing and has passed.  The engine must show all calls that have
- * passed before it shows the next call that has stopped.
+ * Examine a call that changes nothing and has passed.  The engine must report all passed calls
+ * before it reports the next call that has stopped.
  */
 void observer_see_passed(struct observer *observer, const struct passed_call *passed);
 /*
- * Note that the last of a thread's calls that have passed has succeeded, with this result.  closes
- * is as in struct passing_event.
+ * Note that the last passed call of a thread has succeeded with this result.  closes is as in
+ * struct passing_event.
  */
 void observer_see_success(struct observer *observer, pid_t tid, int result, uint64_t closes);
 /*
- * Finish looking at all calls so far.  This is called before a call that waited for the saver goes
+ * Examine all calls that wait in the backlog.  Called before a call that waited for the saver goes
  * on.
  */
 void observer_catch_up(struct observer *observer);
-/* Note the processes that have ended.  This is called when tracees_fd is readable. */
+/* Note the processes that have ended.  Called when tracees_fd is readable. */
 void observer_reap(struct observer *observer);
 /*
- * End the observation, since no more calls come.  From now on the path map and the recorder belong
- * to the caller.
+ * End the observation after the last call.  From then on the path map and the recorder belong to
+ * the caller.
  */
 void observer_finish(struct observer *observer);
 /*
- * Note the status with which the process of the command has ended.  This is called after
- * observer_finish.
+ * Note the status with which the process of the command has ended.  Called after observer_finish.
  */
 void observer_ended(struct observer *observer, pid_t pid, int status);

@@ -11,22 +11,25 @@
 #include "core/mem.h"
 #include "core/own.h"
 
-#define LINKS_MAX 40 /* links in one path, as in the kernel */
+#define LINKS_MAX 40 /* maximum number of links on the way of one path, as in the kernel */
 #define FIRST_SLOTS 2048
 
 /*
- * Programs often name many files of one directory.  The shortcut remembers the directory that was
- * named last, the text that led to it, and where that text began.  As long as no name changes, the
- * same text leads to the same directory, so its names need not be looked up one by one.
+ * The shortcut speeds up programs that name many files of one directory.  It has the directory that
+ * was named last, the text that led to it, and the entry where that text began.  Until a name
+ * changes, the same text leads to the same directory, so the names in the text need not be looked
+ * up again.
  */
 struct shortcut {
 	struct buf text;
 	const struct pathmap_entry *root, *from;
 	struct pathmap_entry *to; /* NULL: there is no shortcut */
-	unsigned changes;         /* value of changes of the map when the shortcut was made */
+	unsigned changes;         /* the map's count of changes when the shortcut was made */
 };
 
-/* A slot of a hash table with open addressing.  Names are compared only if the hashes are equal. */
+/*
+ * A slot of a hash table with open addressing.  Names are compared only if their hashes are equal.
+ */
 struct slot {
 	uint64_t hash;
 	struct pathmap_entry *entry; /* NULL: the slot is free */
@@ -38,10 +41,11 @@ struct pathmap {
 	size_t n_slots, n_entries;
 	struct pathmap_entry root;
 	unsigned generation;
-	unsigned changes; /* how often the meaning of a name may have changed */
+	unsigned changes; /* count of changes that may lead a name to another file */
 	struct shortcut shortcut;
-	struct buf todo, spare;      /* todo: the rest of the path that is being resolved */
-	char unremembered[PATH_MAX]; /* the target of a link, if it must not be remembered */
+	/* 'todo' is the part of the path that is still to be resolved */
+	struct buf todo, spare;
+	char unremembered[PATH_MAX]; /* target of a link that must not be kept in its entry */
 };
 
 struct pathmap *pathmap_new(void)
@@ -99,7 +103,7 @@ static struct str name_of(const struct pathmap_entry *entry)
 	return (struct str){ entry->path.ptr + entry->name, entry->path.len - entry->name };
 }
 
-/* Returns the slot of a name, or the free slot for it. */
+/* Returns the slot of a name, or a free slot in which to put it. */
 static struct slot *slot_of(const struct pathmap *map, uint64_t hash,
 	const struct pathmap_entry *parent, struct str name)
 {
@@ -226,7 +230,10 @@ bool pathmap_says_deleted(const char *text)
 	       !memcmp(all.ptr + all.len - deleted.len, deleted.ptr, deleted.len);
 }
 
-/* Whether a link in /proc leads to a file without a name: a pipe, a socket, a deleted file. */
+/*
+ * Whether a link in /proc leads to a file without a name, such as a pipe, a socket or a deleted
+ * file.
+ */
 static bool is_nameless(const struct pathmap_entry *link, const char *target)
 {
 	struct statx stx;
@@ -239,7 +246,8 @@ static bool is_nameless(const struct pathmap_entry *link, const char *target)
 }
 
 /*
- * Returns the entry of a name in a directory.  In /proc, "self" stands for the process that asks.
+ * Returns the entry of a name in a directory.  In /proc, the name "self" means the process of the
+ * walk.
  */
 static struct pathmap_entry *step_to(struct pathmap *map, const struct pathmap_walk *walk,
 	struct pathmap_entry *here, struct str name)
@@ -260,7 +268,7 @@ static struct pathmap_entry *step_to(struct pathmap *map, const struct pathmap_w
 	return pathmap_child(map, here, name);
 }
 
-/* Put the link's target in front of the rest of the path. */
+/* Put the target of a link in front of the rest of the path. */
 static void splice_target(struct pathmap *map, const char *target, struct str rest)
 {
 	buf_clear(&map->spare);
@@ -274,7 +282,10 @@ static void splice_target(struct pathmap *map, const char *target, struct str re
 	map->spare = swap;
 }
 
-/* Skip the text of the shortcut if rest begins with it.  Returns where the walk begins. */
+/*
+ * Skip the text of the shortcut if rest begins with that text.  Returns the entry from which the
+ * walk goes on.
+ */
 static struct pathmap_entry *take_shortcut(struct pathmap *map, const struct pathmap_walk *walk,
 	struct pathmap_entry *from, struct str *rest)
 {
@@ -302,15 +313,15 @@ static void make_shortcut(struct pathmap *map, const struct pathmap_walk *walk,
 	shortcut->changes = map->changes;
 }
 
-/* Whether the name will mean the same file the next time, for any process. */
+/* Whether the name will lead every process to the same file the next time. */
 static bool is_stable(const struct pathmap_entry *entry)
 {
 	return entry->kind != PATHMAP_UNKNOWN && !entry->unsettled && !entry->procfs;
 }
 
 /*
- * Whether the entry is one of these names in the directory of a process in /proc.  We do not see
- * when the targets of such links change.
+ * Whether the entry is one of the names listed here in the directory of a process in /proc.  strata
+ * does not see when the targets of such links change.
  */
 static bool is_of_process(const struct pathmap_entry *entry)
 {
@@ -322,7 +333,7 @@ static bool is_of_process(const struct pathmap_entry *entry)
 	return false;
 }
 
-/* Whether the names in a directory are descriptors, whose numbers are used again. */
+/* Whether the names in a directory are descriptors.  Their numbers are reused for other files. */
 static bool is_of_descriptors(const struct pathmap_entry *entry)
 {
 	const char *name = entry->path.ptr + entry->name;

@@ -1,12 +1,12 @@
 /*
- * pathmap - knows every path that the command has named under its one true name, which is absolute
- * and has no links and dots.
+ * pathmap - knows every path that the command has named in its canonical form: absolute, and
+ * without symbolic links and dots.
  *
- * An entry stands for a name, whether or not a file has that name, and is never removed.  The map
- * remembers whether a name is a directory, a link or another file, since programs name the same
- * directories again and again.  The observer calls pathmap_unsettle when it sees a call that
- * changes a name, and pathmap_settle when that call is certainly over.  Changes by other programs
- * are not noticed.
+ * An entry stands for a name, whether or not a file has that name.  Entries are never removed.  The
+ * map remembers whether a name is a directory, a link or another file, since programs name the same
+ * directories again and again.  When the observer sees a call that changes a name, it calls
+ * pathmap_unsettle.  When that call is certainly over, it calls pathmap_settle.  Changes by other
+ * programs are not noticed.
  */
 #pragma once
 #include <stdbool.h>
@@ -26,18 +26,18 @@ enum pathmap_kind {
 };
 
 struct pathmap_entry {
-	struct pathmap_entry *parent; /* NULL: the root */
-	uint32_t number;    /* an index for arrays with data about paths; the root has 0 */
-	struct str path;    /* NUL-terminated */
-	size_t name;        /* offset of the last name in path */
-	const char *target; /* target of a link, as it was read last */
-	bool target_old;    /* the link may have changed since then */
+	struct pathmap_entry *parent; /* NULL: the entry is the root */
+	uint32_t number;              /* index for arrays with data about paths; the root has 0 */
+	struct str path;              /* ends with a NUL, which is not counted */
+	size_t name;                  /* offset of the last name in 'path' */
+	const char *target;           /* target of a symbolic link when it was read last */
+	bool target_old;              /* the target may have changed since then */
 	enum pathmap_kind kind;
-	unsigned generation; /* generation of the map when kind was found */
-	unsigned unsettled;  /* how many calls in progress may change the name */
-	bool procfs;         /* below /proc, where each process sees other files */
-	bool ignored;        /* neither this path nor the paths below it are listed */
-	bool untouchable;    /* neither this path nor the paths below it may be looked at */
+	unsigned generation; /* generation of the map in which 'kind' was found */
+	unsigned unsettled;  /* number of running calls that may change the name */
+	bool procfs;         /* below /proc, where different processes see different files */
+	bool ignored;        /* this path and all paths below it are not listed */
+	bool untouchable;    /* this path and all paths below it must not be examined */
 };
 
 struct pathmap;
@@ -46,7 +46,10 @@ struct pathmap *pathmap_new(void);
 void pathmap_free(struct pathmap *map);
 struct pathmap_entry *pathmap_root(struct pathmap *map);
 
-/* Make an array of n elements, which is indexed by numbers of entries, large enough for entry. */
+/*
+ * Enlarge an array that is indexed by the numbers of entries, so that it has an element for entry.
+ * *(n) is the number of its elements.
+ */
 #define pathmap_make_room(array, n, entry)                                                         \
 	do {                                                                                       \
 		if ((entry)->number >= *(n))                                                       \
@@ -56,64 +59,69 @@ struct pathmap_entry *pathmap_root(struct pathmap *map);
 void *pathmap_grow(void *array, size_t *n, size_t size, uint32_t number);
 
 struct pathmap_walk {
-	struct pathmap_entry *root; /* where absolute paths of the process begin */
+	struct pathmap_entry *root; /* where absolute paths begin */
 	struct pathmap_entry *base; /* where relative paths begin */
-	pid_t self;                 /* what /proc/self stands for */
-	pid_t thread;               /* what /proc/thread-self stands for */
-	bool follow;                /* follow a link that is the last name */
+	pid_t self;                 /* process id that /proc/self leads to */
+	pid_t thread;               /* thread id that /proc/thread-self leads to */
+	bool follow;                /* follow a symbolic link that is the last name */
 	/*
-	 * Out: the path led through a descriptor, a directory or the program of a process in /proc.
+	 * Out: the path led through /proc to a descriptor, a directory or the program of a process.
 	 */
 	bool fleeting;
-	/* Out: the link in /proc to a descriptor, if the path led through one. */
+	/* Out: if the path led through a link in /proc to a descriptor, that link; else NULL. */
 	const struct pathmap_entry *descriptor;
-	/* A descriptor of self whose file is known. */
+	/* A descriptor of the process 'self' whose file is known. */
 	int known_fd;
-	struct pathmap_entry *known; /* that file; NULL: none is known */
-	bool too_long;               /* out: the target of a link in /proc is too long to be read */
-	/* Called with each link on the way. */
+	/* entry of the file of known_fd; NULL: no descriptor's file is known */
+	struct pathmap_entry *known;
+	/* out: a link in /proc has a target that is too long to be read */
+	bool too_long;
+	/* Called with each symbolic link that the path leads through. */
 	void (*through)(void *arg, struct pathmap_entry *link);
 	void *arg;
 };
 
 /*
- * Returns the entry of the file that a path leads to.  Returns NULL if there are too many links, or
- * if the file has no name, which is so for pipes and deleted files.
+ * Returns the entry of the file that a path leads to.  Returns NULL if the path has too many links,
+ * or if the file has no name, as pipes and deleted files.
  */
 struct pathmap_entry *pathmap_resolve(
 	struct pathmap *map, struct pathmap_walk *walk, struct str path);
-/* Returns the entry of an absolute path without links, as the kernel prints paths. */
+/*
+ * Returns the entry of an absolute path without symbolic links.  The kernel prints paths in this
+ * form.
+ */
 struct pathmap_entry *pathmap_known(struct pathmap *map, struct str path);
 struct pathmap_entry *pathmap_child(
 	struct pathmap *map, struct pathmap_entry *directory, struct str name);
-/* Call stat(2) for a path, and remember its kind.  Returns 0 or -errno. */
+/* Call stat(2) for a path, and remember the kind of the file.  Returns 0 or -errno. */
 int pathmap_stat(struct pathmap *map, struct pathmap_entry *entry, struct statx *stx);
 
 /*
- * Never again look at a path and at the paths below it.  They are ignored, and links among them are
- * not followed.
+ * Never examine a path and the paths below it again.  They are ignored, and symbolic links among
+ * them are not followed.
  */
 void pathmap_leave_alone(struct pathmap *map, struct pathmap_entry *entry);
 
 void pathmap_unsettle(struct pathmap *map, struct pathmap_entry *entry);
 void pathmap_settle(struct pathmap *map, struct pathmap_entry *entry);
-/* Whether a call in progress may change this name or the name of a directory above it. */
+/* Whether a running call may change this name or the name of a directory above it. */
 bool pathmap_is_unsettled(const struct pathmap_entry *entry);
-/* Whether entry is top, or is below it. */
+/* Whether entry is 'top' or is below it. */
 bool pathmap_is_below(const struct pathmap_entry *entry, const struct pathmap_entry *top);
 /*
- * Returns the number of the descriptor of process pid that a link in /proc stands for, or -1 if it
- * is no such link.
+ * Returns the descriptor number if link is the link in /proc to a descriptor of process pid, else
+ * -1.
  */
 int pathmap_fd_of(const struct pathmap_entry *link, pid_t pid);
 /*
- * Whether the text ends with the mark that the kernel gives to deleted files.  The name of a file
- * that exists may end with it, too.
+ * Whether the text ends with the mark that the kernel adds to the names of deleted files.  The name
+ * of an existing file may end with the same text.
  */
 bool pathmap_says_deleted(const char *text);
 
 /*
- * Forget the kinds of all names.  This is called after a directory was renamed, since names below
- * it mean other files now.
+ * Forget the kinds of all names.  Called after a directory was renamed, since the names below it
+ * now lead to other files.
  */
 void pathmap_forget(struct pathmap *map);

@@ -22,9 +22,7 @@ void recorder_init(struct recorder *recorder, struct pathmap *map, struct saver 
 void recorder_release(struct recorder *recorder)
 {
 	workqueue_release(&recorder->look_queue);
-	/*
-	 * The saver's jobs point to records, so the jobs must end before the records are released.
-	 */
+	/* Wait for the saver before the records are released, since its jobs point to records. */
 	if (recorder->saver)
 		saver_wait_all(recorder->saver);
 	for (struct record *record = recorder->records; record; record = record->next)
@@ -145,8 +143,8 @@ static void add_process(struct recorder *recorder, struct record *record)
 	size_t at = record->n_processes;
 
 	/*
-	 * The search begins at the end.  Thousands of processes may have used the file before, and
-	 * this process is likely to be younger than most of them.
+	 * The search begins at the end of the list.  Thousands of older processes may have used the
+	 * file, and this process is probably younger than most of them.
 	 */
 	while (at && record->processes[at - 1] > recorder->process)
 		at--;
@@ -194,7 +192,10 @@ struct record *recorder_note(struct recorder *recorder, struct pathmap_entry *en
 		record->made = recorder->renames;
 	if (record->ignored || entry->untouchable)
 		return record;
-	/* The command may have made the path accessible in the meantime. */
+	/*
+	 * Look at the file again, since the command may have made the path accessible in the
+	 * meantime.
+	 */
 	if (!workqueue_is_pending(&record->look) && record->unknown)
 		recorder_look_soon(recorder, record);
 	if (ops & BUNDLE_CHANGING)
@@ -213,8 +214,8 @@ void recorder_names_change(struct recorder *recorder, struct pathmap_entry *dire
 void recorder_link(struct recorder *recorder, struct record *from, struct record *to)
 {
 	/*
-	 * The file's attributes may be changed under the new name, without a call that names the
-	 * old one.
+	 * The attributes of the file may be changed under its new name, by calls that do not use
+	 * the old name.
 	 */
 	if (!from->ignored)
 		recorder_expect_change(recorder, from);

@@ -3,15 +3,15 @@
  * its state at the end, and the contents that a restore needs.
  *
  * A record is made when a call names its path for the first time.  Ignored paths have records too,
- * which are never listed.  A file that belongs to another user and cannot be written is listed only
- * if it is changed, by a rename for example.
+ * which are never listed.  A file that belongs to another user and is not writable is listed only
+ * if it has changed, for example by a rename.
  *
- *	recorder.c          makes records and notes what calls do to them
+ *	recorder.c          makes records, and notes in them what calls do to files
  *	recorder_look.c     looks at files for the first time, on the thread of the look queue
  *	recorder_content.c  gives contents to the saver before they change
- *	recorder_move.c     follows what is renamed or removed
- *	recorder_name.c     tells whether the file at a name is the command's
- *	recorder_finish.c   looks at everything again when the command has ended
+ *	recorder_move.c     follows files that are renamed or removed
+ *	recorder_name.c     finds out whether the command left the file that is at a name
+ *	recorder_finish.c   looks at all files again when the command has ended
  */
 #pragma once
 #include <stdbool.h>
@@ -28,17 +28,19 @@
 #include "trace/observe/pathmap.h"
 #include "trace/observe/unrecorded.h"
 
-/* What the recorder knows about a path.  The number of the path's entry is the index. */
+/* Data of the recorder about a path, in an array that is indexed by the numbers of entries. */
 struct recorder_path {
 	struct record *record;
 	/*
-	 * Which key the contents of the path have.  If a path is not UTF-8, it may have the same
-	 * text in the manifest as another path, so one of the two gets the second key.
+	 * The key under which contents of the path are saved.  Two paths that are not UTF-8 may
+	 * have the same text in the manifest.  Then the second of them gets another key.
 	 */
 	enum { RECORDER_KEY_OPEN, RECORDER_KEY_PLAIN, RECORDER_KEY_SECOND } key;
 };
 
-/* What the look queue knows about a directory.  The number of its entry is the index. */
+/*
+ * Data of the look queue about a directory, in an array that is indexed by the numbers of entries.
+ */
 struct recorder_directory {
 	struct repository *repository; /* the repository that the directory lies in, or NULL */
 	bool searched;
@@ -54,48 +56,49 @@ struct recorder {
 	struct pathmap *map;
 	struct saver *saver;
 	struct reasons *reasons;
-	struct workqueue look_queue; /* records whose files have yet to be looked at */
-	bool at_once;                /* files are looked at without the queue */
+	/* the files that have yet to be looked at for the first time */
+	struct workqueue look_queue;
+	bool at_once; /* files are looked at immediately, without the queue */
 	struct arena arena;
 	struct arena looked; /* belongs to the look queue's thread */
-	/* memory for the threads that look at files when the command has ended */
+	/* memory of the threads that look at files when the command has ended */
 	struct arena last[PAR_MAX];
-	struct record *records; /* newest first */
+	struct record *records; /* list of all records, the newest first */
 	size_t n_records;
 	struct recorder_path *paths;
 	size_t n_paths;
 	struct recorder_directory *directories; /* belongs to the look queue's thread */
 	size_t n_directories;
-	struct record **sorted; /* the records sorted by path, made by recorder_finish */
+	struct record **sorted; /* all records sorted by path; made by recorder_finish */
 	size_t n_sorted;
 	struct repository *repositories;
 	/*
-	 * Records of files with several names, in buckets by inode: linked has the records of files
-	 * that are being changed, and named has all of them.
+	 * Records of files with several names, in buckets by inode number.  'linked' has those of
+	 * files that are being changed, and 'named' has those of all such files.
 	 */
 	struct record *linked[RECORDER_BUCKETS];
 	struct record *named[RECORDER_BUCKETS]; /* belongs to the look queue's thread */
-	/* Files that the command may have changed under names without a record. */
+	/* Files that the command may have changed under names that have no record. */
 	struct recorder_inode *touched;
 	size_t n_touched, cap_touched;
 	unsigned renames; /* number of renames so far, plus 1 */
 	struct unrecorded unrecorded;
 	uint32_t process; /* index of the process whose call is being recorded */
 	uint32_t uid;
-	uint64_t read_limit; /* a larger file that is only read is not saved */
+	uint64_t read_limit; /* if a larger file is only read, its content is not saved */
 };
 
-#define RECORDER_READ_LIMIT ((uint64_t)64 << 20) /* bytes, unless the user sets another limit */
+#define RECORDER_READ_LIMIT ((uint64_t)64 << 20) /* bytes; the default of read_limit */
 
 /*
- * Prepare a recorder, which borrows the other arguments.  If saver is NULL, no contents are kept,
- * and git is not asked.
+ * Prepare a recorder.  The other arguments are borrowed.  If saver is NULL, no contents are kept,
+ * and no git repository is opened.
  */
 void recorder_init(struct recorder *recorder, struct pathmap *map, struct saver *saver,
 	struct reasons *reasons);
 void recorder_release(struct recorder *recorder);
 
-/* Returns the record of an entry, or NULL if it has none yet. */
+/* Returns the record of an entry, or NULL if the entry has none yet. */
 static inline struct record *recorder_find(
 	const struct recorder *recorder, const struct pathmap_entry *entry)
 {
@@ -103,87 +106,88 @@ static inline struct record *recorder_find(
 }
 /*
  * Note that the current process does ops (bits of enum bundle_operation) to a path.  Returns the
- * record of the path.
+ * record of the path, which is made if it does not exist.
  */
 struct record *recorder_note(struct recorder *recorder, struct pathmap_entry *entry, unsigned ops);
-/* Look at all files in the look queue now, since one of them may change next. */
+/* Look at all files in the look queue now, since the next call may change one of them. */
 void recorder_catch_up(struct recorder *recorder);
 /*
- * Look at each file without the queue from now on, since files may change without a call that we
- * see.
+ * From now on look at each file immediately, without the queue, since a file may change without a
+ * call that strata sees.
  */
 void recorder_look_at_once(struct recorder *recorder);
-/* Note that names in a directory are about to be made or removed. */
+/* Note that a call is about to make or remove names in a directory. */
 void recorder_names_change(struct recorder *recorder, struct pathmap_entry *directory);
-/* Whether the path exists now.  If it does, stx is filled. */
+/* Whether the path exists now.  If it exists, stx is set. */
 bool recorder_exists(struct recorder *recorder, struct pathmap_entry *entry, struct statx *stx);
-/* Note that the path of 'to' is about to become another name of the file of 'from'. */
+/* Note that the path of 'to' is about to become another name of the file that 'from' names. */
 void recorder_link(struct recorder *recorder, struct record *from, struct record *to);
 
 /*
- * Have the content of a file saved soon, since the file is being read.  A content that a git
- * repository has is not saved.
+ * Have the content of a file saved soon, since the file is being read.  The content is not saved if
+ * a git repository has it.
  */
 void recorder_content_keep(struct recorder *recorder, struct record *record);
 /*
  * Have the content of a file saved, since its content or its name is about to change.  Returns the
- * number of the job that the saver must do before the call may go on, or 0.
+ * number of the saver's job that must be done before the call may go on, or 0.
  */
 uint64_t recorder_content_secure(struct recorder *recorder, struct record *record);
 /*
- * Prepare for a change of a file under a name without a record, or through a descriptor of a file
- * without a name.  The file then changes under all its names.  'content' is set if its content may
- * change, and not only its attributes.  Returns the same as recorder_content_secure.
+ * Prepare for the change of a file that is made under a name without a record, or through a
+ * descriptor of a file without a name.  The file changes under all its names.  'content' is set if
+ * the call may change the content, and not only the attributes.  Returns a job as
+ * recorder_content_secure does.
  */
 uint64_t recorder_content_touch(struct recorder *recorder, const struct statx *stx, bool content);
 /*
- * Prepare for ops on a file through a descriptor after the name that it was opened by was removed.
- * Returns the same as recorder_content_secure.
+ * Prepare for ops on a file through a descriptor, when the name that the file was opened by has
+ * been removed.  Returns a job as recorder_content_secure does.
  */
 uint64_t recorder_content_touch_nameless(
 	struct recorder *recorder, const struct statx *stx, unsigned ops);
 /*
- * Whether a file with several names, which is being opened for reading, may be written under names
- * without a record.  If so, the saved content may be from any moment.
+ * Whether a file that is being opened for reading may be written under names without a record.
+ * This is possible only for a file with several names.  The saved content may then be from any
+ * moment.
  */
 bool recorder_content_is_written_unseen(
 	struct recorder *recorder, const struct record *record, const struct statx *stx);
 
 /*
- * Begin to record a rename of 'from', which has the state stx, to 'to'.  With exchange, 'to' is
- * renamed to 'from' as well.  After this the caller calls recorder_move for each path that gets
- * another name.
+ * Begin to record a rename of 'from', which has the state stx, to 'to'.  If exchange is set, 'to'
+ * is renamed to 'from' as well.  Afterwards the caller calls recorder_move for each renamed path.
  */
 void recorder_move_begin(struct recorder *recorder, struct pathmap_entry *from,
 	const struct statx *stx, struct pathmap_entry *to, bool exchange);
 /*
- * Record that a path and all paths below it get another name.  Returns the same as
- * recorder_content_secure.
+ * Record that a path, and all paths below it, are renamed.  Returns a job as
+ * recorder_content_secure does.
  */
 uint64_t recorder_move(
 	struct recorder *recorder, struct pathmap_entry *from, struct pathmap_entry *to);
 /*
- * Record that a path is about to be removed or replaced.  stx is the state of its file.  Returns
- * the same as recorder_content_secure.
+ * Record that the name of a file is about to be removed or replaced.  stx is the state of the
+ * file.  Returns a job as recorder_content_secure does.
  */
 uint64_t recorder_move_remove(
 	struct recorder *recorder, struct pathmap_entry *entry, const struct statx *stx);
 
 /*
- * Note that the current call makes the name of a record, moves a file with the state stx there, or
- * removes the name.  The argument name says which of these it does.
+ * Note that the current call makes the file at a path, moves a file with the state stx to the path,
+ * or removes the file there.  The argument name says which of the three the call does.
  */
 void recorder_name_change(struct recorder *recorder, struct record *record, enum record_name name,
 	const struct statx *stx);
-/* Look at the file that a call may have made at the name of entry, since the call is over. */
+/* Look at the file that a call may have made at the path of entry.  That call is over now. */
 void recorder_name_settle(struct recorder *recorder, const struct pathmap_entry *entry);
 /*
  * Check a file whose content the current call is about to change or to remove.  If another process
- * has changed the content since the command renamed the file or changed its attributes, that
+ * has changed the content after the command renamed the file or changed its attributes, that
  * content is lost, and the bundle becomes incomplete.  record may be NULL.
  */
 void recorder_name_check_overtaken(
 	struct recorder *recorder, struct record *record, const struct statx *stx);
 
-/* Look at everything again, since the command has ended, and sort the records by path. */
+/* Look at all files again after the command has ended, and sort the records by path. */
 void recorder_finish(struct recorder *recorder);

@@ -1,6 +1,6 @@
 /*
- * Gives contents to the saver.  A file that is read is saved soon.  A file that will be changed is
- * saved before the call that changes it may go on.
+ * Gives contents to the saver.  The content of a file that is read is saved soon.  The content of a
+ * file that will be changed is saved before the call that changes it may go on.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -12,7 +12,7 @@
 #include "trace/bundle/manifest.h"
 #include "trace/observe/recorder_priv.h"
 
-#define ALIASES_MAX 64 /* length of a chain of aliases */
+#define ALIASES_MAX 64 /* maximum length of a chain of aliases */
 
 const char *recorder_content_key(
 	struct recorder *recorder, const char *when, const struct pathmap_entry *entry)
@@ -27,10 +27,11 @@ const char *recorder_content_key(
 		path = arena_str(&recorder->arena, (struct str){ latin1.data, latin1.len }).ptr;
 		struct recorder_path *other =
 			recorder_path(recorder, pathmap_known(recorder->map, str_of(path)));
-		own = recorder_path(recorder, entry); /* the table may have moved */
+		/* the previous call may have moved the array */
+		own = recorder_path(recorder, entry);
 		/*
-		 * If two paths have the same text, the second path gets another key, for both
-		 * states.
+		 * If two paths have the same text in the manifest, the second path gets another key
+		 * for both its states.
 		 */
 		if (own->key == RECORDER_KEY_OPEN)
 			own->key = other->key == RECORDER_KEY_PLAIN ? RECORDER_KEY_SECOND
@@ -49,7 +50,10 @@ int recorder_content_queue(struct recorder *recorder, struct record *record,
 {
 	int fd = at_abs_read(record->path.ptr);
 
-	/* The jobs of the saver hold most of our descriptors, so they are waited for. */
+	/*
+	 * Most descriptors of this process belong to waiting jobs of the saver, so wait for these
+	 * jobs.
+	 */
 	if (fd < 0 && at_scarce(-fd)) {
 		saver_wait_all(recorder->saver);
 		fd = at_abs_read(record->path.ptr);
@@ -57,8 +61,8 @@ int recorder_content_queue(struct recorder *recorder, struct record *record,
 	if (fd < 0)
 		return fd;
 	/*
-	 * Another process may be writing to the file, so the state is read again, from the open
-	 * file, and the new state is listed.
+	 * Read the state again from the open file, since another process may be writing to the
+	 * file.  The new state is listed.
 	 */
 	if (state == &record->after)
 		filestate_again(fd, state);
@@ -96,16 +100,15 @@ void recorder_content_save(struct recorder *recorder, struct record *record)
 		recorder, record, &record->before, record->key, digest, &record->saving);
 	record->digested = r == 0 && digest;
 	/*
-	 * If we may not read the file, the command may not read it either, so the bundle stays
-	 * complete.
+	 * The command may not read a file that strata may not read, so the bundle stays complete.
 	 */
 	if (r < 0 && r != -EACCES && r != -EPERM && r != -ENOENT)
 		add_unsaved_reason(recorder, record, r);
 }
 
 /*
- * Do what recorder_content_secure does, for this name alone.  A content of which only a digest was
- * made is saved whole.
+ * Do the work of recorder_content_secure for this name alone.  If only a digest of the content was
+ * made before, the whole content is saved.
  */
 static uint64_t secure_one_name(struct recorder *recorder, struct record *record)
 {
@@ -114,7 +117,7 @@ static uint64_t secure_one_name(struct recorder *recorder, struct record *record
 	if (!record->saving || record->digested) {
 		const char *key =
 			record->key ?: recorder_content_key(recorder, "before", record->entry);
-		/* The state belongs to the saver until the digest is made. */
+		/* Wait for the digest, since until then the state belongs to the saver. */
 		if (record->digested)
 			saver_wait(recorder->saver, record->saving);
 		record->digested = false;
@@ -131,7 +134,7 @@ uint64_t recorder_content_secure(struct recorder *recorder, struct record *recor
 {
 	uint64_t last = secure_one_name(recorder, record);
 
-	/* The names in the chain of aliases stand for the same file. */
+	/* All names in the chain of aliases lead to the same file. */
 	for (int i = 0; record->alias && i < ALIASES_MAX; i++) {
 		record = record->alias;
 		uint64_t number = secure_one_name(recorder, record);
@@ -142,7 +145,7 @@ uint64_t recorder_content_secure(struct recorder *recorder, struct record *recor
 
 /*
  * If the file may have been changed under another name, have its content before the command saved
- * for that name, and return true.
+ * under that name.  Returns true in this case.
  */
 static bool keep_by_other_name(struct recorder *recorder, struct record *record)
 {
@@ -170,8 +173,8 @@ void recorder_content_keep(struct recorder *recorder, struct record *record)
 /* --- changes by other names --- */
 
 /*
- * Note ops for all names of the file that have a record, and add their number to *count.  Returns
- * the same as recorder_content_secure.
+ * Note ops for all names of the file that have a record.  The number of these names is added to
+ * *count.  Returns a job as recorder_content_secure does.
  */
 static uint64_t touch_all_names(struct recorder *recorder, const struct statx *stx, bool content,
 	unsigned ops, size_t *count)

@@ -1,7 +1,7 @@
 /*
- * Looks at every path again when the command has ended.  Changed contents are saved, the records of
- * a file with several names are joined, and each change is attributed to the command or to another
- * process.
+ * Looks at every file again when the command has ended.  Changed contents are saved, and the
+ * records of a file with several names are joined.  Each change is attributed to the command or to
+ * another process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,9 +13,10 @@
 #include "core/when.h"
 #include "trace/observe/recorder_priv.h"
 
-#define ALONE_MAX 1000                   /* up to this number, one thread looks at all files */
+/* with up to this many files, one thread looks at all of them */
+#define ALONE_MAX 1000
 #define RACY_NS (20 * WHEN_MS)           /* two ticks of the slowest kernel clock */
-#define RACY_COARSE_NS (2 * WHEN_SECOND) /* for file systems that keep whole seconds */
+#define RACY_COARSE_NS (2 * WHEN_SECOND) /* for file systems that store times in whole seconds */
 
 /* --- the last look --- */
 
@@ -26,8 +27,8 @@ static bool is_same_file(const struct filestate *a, const struct filestate *b)
 }
 
 /*
- * Whether the file was changed just before the first look.  Then a change just after that look may
- * have left the times the same.
+ * Whether the file was changed just before the first look.  If so, another change just after that
+ * look may have left the same times.
  */
 static bool is_racy(const struct record *record)
 {
@@ -37,8 +38,8 @@ static bool is_racy(const struct record *record)
 }
 
 /*
- * Whether the content may have changed.  chmod(2) and link(2) change the ctime, too, but not the
- * mtime.  So a new ctime alone counts only for a file that was opened for writing, made or renamed.
+ * Whether the content may have changed.  A new ctime alone is a sign of this only if the file was
+ * opened for writing, made or renamed, because chmod(2) and link(2) change the ctime as well.
  */
 static bool content_changed(const struct record *record)
 {
@@ -51,31 +52,32 @@ static bool content_changed(const struct record *record)
 		return record->ops & rewritten &&
 		       (before->ctime != after->ctime || is_racy(record));
 	/*
-	 * The content has not changed if the command only set the times, and the file has no other
+	 * The content is the same if the command only set the times, and the file has no other
 	 * name.
 	 */
 	return record->ops & rewritten || !record->retimed || before->nlink > 1 || after->nlink > 1;
 }
 
-/* A record with its path beside it, so that sorting reads memory in order. */
+/* A record and a copy of its path, so that sorting reads memory in order. */
 struct sortable {
 	struct str path;
 	struct record *record;
 };
 
-/* The records that one thread looks at. */
+/* Data of one thread that looks at a part of the records. */
 struct share {
 	struct recorder *recorder;
 	struct sortable *records;
 	size_t n, taken;
 	struct arena *arena;
-	const struct pathmap_entry *parent; /* directory of the record looked at last */
-	int directory;                      /* open descriptor of parent; or -errno */
+	const struct pathmap_entry *parent; /* directory of the last record */
+	/* descriptor of 'parent', or -errno if it cannot be opened */
+	int directory;
 };
 
 /*
- * Stat an entry by its directory, which is opened once for all records in it.  This leads to the
- * right file, since no directory of a path is a link.
+ * Stat an entry relative to its directory, which is opened once for all records in it.  The path
+ * cannot lead elsewhere, since no directory of an entry's path is a symbolic link.
  */
 static int stat_in(struct share *share, const struct pathmap_entry *entry, struct statx *stx)
 {
@@ -103,7 +105,7 @@ static void look_for_the_last_time(struct share *share, struct record *record)
 		r = filestate_of(path, &stx, share->arena, &record->after);
 	if (r == 0 && record->changing)
 		filestate_xattrs(path, share->arena, &record->after);
-	/* A file that we may not look at may still exist. */
+	/* The file may exist even if it could not be examined. */
 	record->unknown = r < 0 && !recorder_look_is_missing(r);
 	if (record->unknown)
 		reasons_add(recorder->reasons, "'%s' could not be examined after the command: %s",
@@ -141,7 +143,7 @@ static struct record *take_next_record(struct share *shares, unsigned n)
 	return least->records[least->taken++].record;
 }
 
-/* Look at all records for the last time, and sort them by path into sorted. */
+/* Look at the files of all records for the last time, and sort the records by path. */
 static void finish_shares(struct recorder *recorder, struct sortable *records, size_t n)
 {
 	unsigned threads = n > ALONE_MAX ? par_cpus() : 1;
@@ -189,8 +191,8 @@ static void save_content_after(struct recorder *recorder, struct record *record)
 		return;
 	const char *key = recorder_content_key(recorder, "after", record->entry);
 	/*
-	 * A file that the command did not change was changed by another process.  If it is large, a
-	 * digest is enough.
+	 * If the command did not change the file, another process did.  Then a digest is enough for
+	 * a large file.
 	 */
 	bool digest = !(record->ops & BUNDLE_CHANGING) && record->after.size > recorder->read_limit;
 	int r = recorder_content_queue(recorder, record, &record->after, key, digest, &number);
@@ -235,8 +237,8 @@ static bool is_touched(const struct recorder *recorder, const struct filestate *
 }
 
 /*
- * Add to touched the files with several names that were changed under one of them, since they have
- * changed under all of them.
+ * Add files with several names that were changed under one name to 'touched', since they have
+ * changed under all their names.
  */
 static void touch_changed_inodes(struct recorder *recorder)
 {
@@ -255,7 +257,7 @@ static void touch_changed_inodes(struct recorder *recorder)
 			compare_inodes);
 }
 
-/* Whether only the time of a directory changed, as it does when names are made or removed in it. */
+/* Whether a directory has changed only in its time, because names were made or removed in it. */
 static bool changed_by_names(const struct record *record)
 {
 	const struct filestate *before = &record->before, *after = &record->after;
@@ -266,7 +268,8 @@ static bool changed_by_names(const struct record *record)
 
 /*
  * Whether another process changed the path after the command did, so that the file there is not the
- * one that the command left.  To undo the command's change would lose the other process's change.
+ * one that the command left.  A restore that undid the command's change would lose the change of
+ * the other process.
  */
 static bool is_contested(const struct recorder *recorder, struct record *record)
 {
@@ -276,7 +279,7 @@ static bool is_contested(const struct recorder *recorder, struct record *record)
 		record->raced)
 		return false;
 	/*
-	 * Directories are left out, since a restore never removes a directory that holds files of
+	 * Directories do not count, since a restore never removes a directory that has files of
 	 * other processes.
 	 */
 	if (S_ISDIR(after->mode) && (!before->exists || S_ISDIR(before->mode)))
@@ -286,7 +289,9 @@ static bool is_contested(const struct recorder *recorder, struct record *record)
 	return !recorder_name_is_own(record) || recorder_name_is_edited(recorder, record);
 }
 
-/* Whether the file has appeared or disappeared, and no call of the command made or removed it. */
+/*
+ * Whether the file has appeared or disappeared, although no call of the command made or removed it.
+ */
 static bool is_made_or_removed_by_other(const struct record *record)
 {
 	if (record->name != RECORD_NAME_KEPT || record->raced)
@@ -325,7 +330,7 @@ static void attribute_changes(struct recorder *recorder)
 		recorder->sorted[i]->changed = changed_by(recorder, recorder->sorted[i]);
 }
 
-/* Complete the contents of a record.  This is called when the saver has done all its jobs. */
+/* Complete the data about the contents of a record, after the saver has done all its jobs. */
 static void complete_content(struct recorder *recorder, struct record *record)
 {
 	struct filestate *before = &record->before, *after = &record->after;
@@ -340,7 +345,7 @@ static void complete_content(struct recorder *recorder, struct record *record)
 
 /* --- names of one file --- */
 
-/* A record of a file with several names, and one of its states. */
+/* A record of a file with several names, and one of the record's two states. */
 struct name {
 	struct record *record;
 	const struct filestate *state;
@@ -355,7 +360,7 @@ static int compare_names_by_inode(const void *a, const void *b)
 		&(struct recorder_inode){ y->dev, y->ino });
 }
 
-/* Whether the file was changed, under any of its names. */
+/* Whether the file was changed under any of its names. */
 static bool is_file_changed(const struct record *record)
 {
 	const struct filestate *before = &record->before, *after = &record->after;
@@ -366,8 +371,8 @@ static bool is_file_changed(const struct record *record)
 }
 
 /*
- * Make the bundle incomplete if a changed file has names without a record.  It has changed under
- * these names, too, but only a walk over the whole file system could find them.
+ * Make the bundle incomplete if a changed file has names without a record.  The file has changed
+ * under those names too, but only a walk over the whole file system could find them.
  */
 static void check_unseen_names(struct recorder *recorder, const struct name *names, size_t n)
 {
@@ -383,14 +388,14 @@ static void check_unseen_names(struct recorder *recorder, const struct name *nam
 	}
 }
 
-/* Returns a state of the file whose content is in the table, or NULL if there is none. */
+/* Returns a state of the file whose content is in the table, or NULL if no content was saved. */
 static const struct filestate *find_saved(
 	struct recorder *recorder, const struct name *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (names[i].state->content == FILESTATE_BLOB)
 			return names[i].state;
-	/* If one name is clean in git and another is not, the content is put into the table. */
+	/* Put the content into the table if only some of the names are clean in git. */
 	for (size_t i = 0; i < n && recorder->saver; i++) {
 		struct filestate *state = record_state(names[i].record, false);
 
@@ -411,7 +416,7 @@ static bool is_any_unsaved(const struct name *names, size_t n)
 	return false;
 }
 
-/* Give all names of a file the content that was saved for one of them. */
+/* Let all names of a file share the content that was saved under one of them. */
 static void share_content(struct recorder *recorder, const struct name *names, size_t n)
 {
 	const struct filestate *saved =
@@ -440,7 +445,7 @@ static void link_ring(const struct name *names, size_t n, bool after)
 	}
 }
 
-/* Find the records of each file with several names, and link them in a ring. */
+/* Find the records of each file with several names, and link them into a ring. */
 static void link_names(struct recorder *recorder, bool after)
 {
 	owned_mem struct name *names = mem_alloc((recorder->n_sorted + 1) * sizeof(*names));

@@ -1,11 +1,11 @@
 /*
  * Looks at files for the first time.
  *
- * A program that only asks about a file need not wait until we have looked at the file too.  A call
- * that changes files waits until we have looked at all files that were named before
- * (recorder_catch_up).  We do not see writes to a file that is open already.  As soon as such a
- * write may change the file of another record, every file is looked at when it is named, without
- * the queue (recorder_look_at_once).
+ * A program that only asks about a file need not wait until strata has looked at the file as well.
+ * A call that changes files waits until strata has looked at all files that were named before
+ * (recorder_catch_up).  strata does not see writes to a file that is open already.  So as soon as
+ * such a write may change the file of another record, every file is looked at when it is named,
+ * without the queue (recorder_look_at_once).
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -16,9 +16,11 @@
 #include "core/when.h"
 #include "trace/observe/recorder_priv.h"
 
-/* a pause, so that a program that names many files wakes the thread rarely */
+/*
+ * pause of the thread in nanoseconds, so that a program that names many files rarely has to wake it
+ */
 #define PAUSE_NS (150 * 1000)
-#define QUEUE_MAX ((size_t)64 << 20) /* bytes of the queue */
+#define QUEUE_MAX ((size_t)64 << 20) /* maximum size of the queue in bytes */
 
 /* --- git --- */
 
@@ -82,8 +84,8 @@ static bool is_foreign(const struct recorder *recorder, const struct record *rec
 }
 
 /*
- * If the file is being changed under another name, copy the state before the command from the
- * record of that name.
+ * If the file is being changed under another name, copy the state before the command from that
+ * name's record.
  */
 static void copy_state_of_other_name(struct recorder *recorder, struct record *record)
 {
@@ -103,7 +105,7 @@ static void copy_state_of_other_name(struct recorder *recorder, struct record *r
 
 bool recorder_look_is_missing(int r)
 {
-	/* ELOOP: a directory of the path has become a link. */
+	/* ELOOP means that a directory of the path has been replaced by a symbolic link. */
 	return r == -ENOENT || r == -ENOTDIR || r == -ENAMETOOLONG || r == -ELOOP;
 }
 
@@ -115,8 +117,8 @@ static int stat_now(const struct record *record, struct statx *stx)
 }
 
 /*
- * Look at a file for the first time.  The command has done nothing to it yet, so its state now is
- * its state before the command.
+ * Look at a file for the first time.  The command has not changed the file yet, so its present
+ * state is its state before the command.
  */
 static void look_at_file(struct recorder *recorder, struct record *record)
 {
@@ -163,7 +165,10 @@ void recorder_look_again(struct recorder *recorder, struct record *record)
 	if (r == 0)
 		r = filestate_of(record->path.ptr, &stx, &recorder->looked, &now);
 	bool same = filestate_same(before, &now);
-	/* The command may have changed names in a directory, and with them the directory's time. */
+	/*
+	 * Directories are skipped, since the command may have changed the time of a directory by
+	 * changing names in it.
+	 */
 	if ((r < 0 && !recorder_look_is_missing(r)) || recorder_has_names(&now) ||
 		S_ISDIR(now.mode) || S_ISDIR(before->mode) || (same && before->ino == now.ino))
 		return;

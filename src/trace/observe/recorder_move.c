@@ -1,6 +1,6 @@
 /*
- * Records renames and removals.  When a directory gets another name, every path below it changes,
- * too.  Each of these paths is recorded under both names.
+ * Records renames and removals.  When a directory is renamed, the path of every file below it
+ * changes, too.  Each of these paths gets a record for its old name and one for its new name.
  */
 #include <fcntl.h>
 
@@ -8,7 +8,7 @@
 #include "core/own.h"
 #include "trace/observe/recorder_priv.h"
 
-#define DEPTH_MAX 256 /* levels below a directory that is renamed */
+#define DEPTH_MAX 256 /* maximum number of levels below a renamed directory */
 
 void recorder_move_begin(struct recorder *recorder, struct pathmap_entry *from,
 	const struct statx *stx, struct pathmap_entry *to, bool exchange)
@@ -19,14 +19,14 @@ void recorder_move_begin(struct recorder *recorder, struct pathmap_entry *from,
 
 /*
  * Whether the command made the path before the current call.  (If the current call exchanges two
- * paths, made of the first one is equal to renames already.)
+ * paths, the member 'made' of the first record already has the value of 'renames'.)
  */
 static bool was_made(const struct recorder *recorder, const struct record *record)
 {
 	return record->made && record->made < recorder->renames;
 }
 
-/* Whether the path is ignored and the directory above it is not. */
+/* Whether the path is ignored and its directory is not. */
 static bool is_first_ignored(const struct record *record)
 {
 	return record->ignored &&
@@ -49,8 +49,9 @@ struct move {
 	struct recorder *recorder;
 	struct pathmap_entry *from, *to;
 	unsigned depth;
-	bool noted;   /* a directory above was noted as unrecorded, with everything in it */
-	uint64_t job; /* result, as recorder_content_secure returns it */
+	/* a directory above, with all its content, was noted as moved without a record */
+	bool noted;
+	uint64_t job; /* result: the saver's job, as recorder_content_secure returns it */
 };
 
 static void record_move(struct move *move);
@@ -84,15 +85,18 @@ static void record_move(struct move *move)
 	move->job = recorder_content_secure(recorder, from);
 	if (!recorder_exists(recorder, move->from, &stx))
 		return;
-	/* A rename within an ignored directory is not noted. */
+	/*
+	 * A rename within an ignored directory is not noted.  A rename that moves an ignored thing
+	 * elsewhere is noted.
+	 */
 	if (from->ignored && !move->noted && !was_made(recorder, from) &&
 		(!to->ignored || is_first_ignored(from))) {
 		unrecorded_add_move(&recorder->unrecorded, move->from, move->to, &stx);
 		move->noted = true;
 	}
 	/*
-	 * In the second half of an exchange, the first half has just moved another file to this
-	 * name.
+	 * Skip this in the second half of an exchange, because the first half has just moved
+	 * another file to this name.
 	 */
 	if (from->made != recorder->renames)
 		recorder_name_change(recorder, from, RECORD_NAME_REMOVED, NULL);

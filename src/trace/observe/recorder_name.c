@@ -1,11 +1,11 @@
 /*
- * Tells whether the file at a name is the command's.  Another program may replace or edit a file
- * that the command has only renamed, removed or given another mode.  No call of the command
- * explains the file that is at the name then, and a restore must not touch it.
+ * Finds out whether the command left the file that is at a name.  Another program may replace or
+ * edit a file that the command has only renamed, removed or given another mode.  No call of the
+ * command explains the file that is then at the name, and a restore must not touch that file.
  *
  * A file is recognised by its inode number.  overlayfs may change that number when the file is
- * written for the first time.  Then the device changes, too, or the file has several names.  In
- * both cases the file counts as the same.
+ * written for the first time.  In this case the device changes as well, or the file has several
+ * names, and the file counts as the same.
  */
 #include <sys/sysmacros.h>
 
@@ -39,14 +39,14 @@ static bool is_file(const struct filestate *state, uint64_t dev, uint64_t ino)
 	return state->dev != dev || state->ino == ino;
 }
 
-/* Whether the file that is there now was already there before the command. */
+/* Whether the file at the name now was at the name before the command. */
 static bool is_old_file(const struct record *record)
 {
 	const struct filestate *before = &record->before, *after = &record->after;
 
 	if (!before->exists)
 		return false;
-	/* A new file can have the inode number of one that was removed. */
+	/* The kernel may give a new file the inode number of a removed file. */
 	if (record->name == RECORD_NAME_REMOVED && before->born != after->born)
 		return false;
 	return before->nlink > 1 || is_file(after, before->dev, before->ino);
@@ -58,7 +58,7 @@ bool recorder_name_is_own(const struct record *record)
 
 	switch (record->name) {
 	case RECORD_NAME_KEPT:
-	case RECORD_NAME_REMOVED: /* the call that removed it may have failed */
+	case RECORD_NAME_REMOVED: /* the call that was to remove the file may have failed */
 		break;
 	case RECORD_NAME_MADE:
 	case RECORD_NAME_MOVED:
@@ -69,9 +69,12 @@ bool recorder_name_is_own(const struct record *record)
 	return is_old_file(record);
 }
 
-/* All that the command did to a file, under this name and under the names that it had before. */
+/*
+ * The operations of the command on a file, under this name and under the names that the file had
+ * before.
+ */
 struct past {
-	/* record that has the state of the file before the command; NULL: not known */
+	/* the record with the state of the file before the command; NULL: not known */
 	struct record *first;
 	unsigned ops;
 	bool retimed;
@@ -83,7 +86,10 @@ static struct past find_past(
 	struct past past = { .ops = record->ops, .retimed = record->retimed };
 	struct record *at = record->origin ?: record;
 
-	/* The loop has a limit, since the names are a ring if a file gets an old name again. */
+	/*
+	 * The number of steps is limited, since the names form a ring if a file gets an old name
+	 * again.
+	 */
 	for (unsigned i = 0; at && i < recorder->renames; i++, at = at->origin) {
 		past.ops |= at->ops;
 		past.retimed |= at->retimed;
@@ -95,7 +101,7 @@ static struct past find_past(
 	return past;
 }
 
-/* Whether the content has changed and no call of the command has changed it. */
+/* Whether the content has changed, although no call of the command has changed it. */
 static bool is_edited(const struct past *past, uint64_t size, int64_t mtime)
 {
 	if (!past->first || past->ops & BUNDLE_WRITE)

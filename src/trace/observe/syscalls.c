@@ -6,16 +6,20 @@
 
 #define N SYSCALLS_NONE
 
-/* A line of the table: name, does, follow; dirfd, path, flags; second dirfd, second path. */
+/*
+ * A line of the table.  The columns are the name, the kind, and whether the call follows links;
+ * then the numbers of the arguments with the descriptor, the path, the flags, the second descriptor
+ * and the second path.
+ */
 #define CALL(call, does_, follow_, dirfd_, path_, flags_, dirfd2_, path2_)                         \
 	{                                                                                          \
 		SYS_##call, #call, SYSCALLS_##does_, SYSCALLS_##follow_, dirfd_, path_, flags_,    \
 			dirfd2_, path2_, N, N, 0                                                   \
 	}
 /*
- * A call of the stat family.  It is not looked at if it has AT_EMPTY_PATH, since fstat(3) is such a
- * call: it has an empty path, names no file, and comes after nearly every open.  The price: a call
- * that has both AT_EMPTY_PATH and a path is not seen either.
+ * A call of the stat family, which is examined only without AT_EMPTY_PATH.  fstat(3) makes such a
+ * call with an empty path after nearly every open, and it names no file.  A call with both
+ * AT_EMPTY_PATH and a path is not examined either, although it names a file.
  */
 #define LOOK_UNLESS_EMPTY(call, flags_)                                                            \
 	{                                                                                          \
@@ -29,7 +33,7 @@
 	}
 
 const struct syscalls_call syscalls_table[] = {
-/* Old calls, which only x86-64 has. */
+/* Old calls, which exist only on x86-64. */
 #ifdef SYS_open
 	CALL(open, OPEN, BY_FLAG, N, 0, 1, N, N),
 	CALL(creat, CREAT, FOLLOWS, N, 0, N, N, N),
@@ -55,13 +59,13 @@ const struct syscalls_call syscalls_table[] = {
 #ifdef SYS_renameat
 	CALL(renameat, RENAME, STAYS, 0, 1, N, 2, 3),
 #endif
-	/* Opening. */
+	/* Calls that open files. */
 	CALL(openat, OPEN, BY_FLAG, 0, 1, 2, N, N),
 	CALL(openat2, OPEN_HOW, BY_FLAG, 0, 1, 2, N, N),
 	CALL(open_by_handle_at, HANDLE, STAYS, 0, N, N, N, N),
 	CALL(open_tree, LOOK, BY_FLAG, 0, 1, 2, N, N),
 	CALL(name_to_handle_at, LOOK, IF_FLAGGED, 0, 1, 4, N, N),
-	/* Looking. */
+	/* Calls that ask about files. */
 	LOOK_UNLESS_EMPTY(newfstatat, 3),
 	LOOK_UNLESS_EMPTY(statx, 2),
 	CALL(faccessat, LOOK, FOLLOWS, 0, 1, N, N, N),
@@ -78,19 +82,19 @@ const struct syscalls_call syscalls_table[] = {
 	CALL(inotify_add_watch, LOOK, FOLLOWS, N, 1, N, N, N),
 	CALL(fanotify_mark, LOOK, FOLLOWS, 3, 4, N, N, N),
 	CALL(quotactl, LOOK, FOLLOWS, N, 1, N, N, N),
-	/* Directories. */
+	/* Calls on directories. */
 	CALL(chdir, CHDIR, FOLLOWS, N, 0, N, N, N),
 	CALL(fchdir, CHDIR, STAYS, 0, N, N, N, N),
 	CALL(getdents64, LIST, STAYS, 0, N, N, N, N),
 #ifdef SYS_getdents
 	CALL(getdents, LIST, STAYS, 0, N, N, N, N),
 #endif
-	/* Running. */
+	/* Calls that execute programs or end. */
 	CALL(execve, EXECUTE, FOLLOWS, N, 0, N, N, N),
 	CALL(execveat, EXECUTE, BY_FLAG, 0, 1, 4, N, N),
 	CALL(exit_group, EXIT_GROUP, STAYS, N, N, 0, N, N),
 	CALL(exit, EXIT, STAYS, N, N, 0, N, N),
-	/* Names made and removed. */
+	/* Calls that make or remove names. */
 	CALL(mkdirat, MAKE, STAYS, 0, 1, N, N, N),
 	CALL(mknodat, MAKE, STAYS, 0, 1, N, N, N),
 	CALL(symlinkat, MAKE, STAYS, 1, 2, N, N, N),
@@ -99,7 +103,7 @@ const struct syscalls_call syscalls_table[] = {
 	CALL(renameat2, RENAME, STAYS, 0, 1, 4, 2, 3),
 	CALL(connect, CONNECT, FOLLOWS, N, 1, 2, N, N),
 	CALL(bind, BIND, STAYS, N, 1, 2, N, N),
-	/* Content and metadata. */
+	/* Calls that change contents or attributes. */
 	CALL(truncate, TRUNCATE, FOLLOWS, N, 0, N, N, N),
 	CALL(ftruncate, TRUNCATE, STAYS, 0, N, N, N, N),
 	CALL(fchmod, METADATA, STAYS, 0, N, N, N, N),
@@ -117,7 +121,7 @@ const struct syscalls_call syscalls_table[] = {
 	CALL(fremovexattr, METADATA, STAYS, 0, N, N, N, N),
 	CALL(removexattrat, METADATA, BY_FLAG, 0, 1, 2, N, N),
 	CALL(file_setattr, METADATA, BY_FLAG, 0, 1, 4, N, N),
-	/* The meaning of paths. */
+	/* Calls that change which files paths lead to. */
 	CALL(chroot, CHROOT, FOLLOWS, N, 0, N, N, N),
 	CALL(pivot_root, MOUNT, FOLLOWS, N, 0, N, N, 1),
 	CALL(mount, MOUNT, FOLLOWS, N, 1, N, N, N),
@@ -136,11 +140,12 @@ const struct syscalls_call syscalls_table[] = {
 
 const size_t syscalls_count = sizeof(syscalls_table) / sizeof(syscalls_table[0]);
 
-#define NUMBERS 512 /* more than the highest number */
+#define NUMBERS 512 /* greater than every call number in the table */
 
 const struct syscalls_call *syscalls_find(uint32_t nr)
 {
-	static uint8_t places[NUMBERS]; /* index in the table, plus 1 */
+	/* index of a call in the table, plus 1; 0: not in the table */
+	static uint8_t places[NUMBERS];
 
 	if (!places[syscalls_table[0].nr])
 		for (size_t i = 0; i < syscalls_count; i++)
@@ -155,7 +160,8 @@ bool syscalls_can_pass(const struct syscalls_call *call)
 }
 
 /*
- * An open with O_DIRECTORY stops, so that a program that walks a tree cannot get far ahead of us.
+ * Have open stop if it has the flag O_DIRECTORY, so that a program that walks a tree cannot get far
+ * ahead of strata.
  */
 uint32_t syscalls_stops_with(const struct syscalls_call *call)
 {

@@ -1,8 +1,8 @@
 /*
  * syscalls - the table of system calls that name files, for the engines and the observer.
  *
- * The table has a line for each call: which arguments it has, and what it does to the file that it
- * names.  docs/howto-add-syscall.md says how to add a call.
+ * The table has a line for each call.  The line says which arguments the call has, and what the
+ * call does to the file that it names.  docs/howto-add-syscall.md describes how to add a call.
  */
 #pragma once
 #include <fcntl.h>
@@ -10,44 +10,45 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Kinds of calls.  Each has a line in the table of effects.c. */
+/* Kinds of calls.  Each kind has a line in the table of effects.c. */
 enum syscalls_does {
 	SYSCALLS_OPEN,     /* flags as in open(2) */
-	SYSCALLS_OPEN_HOW, /* flags in a struct open_how */
+	SYSCALLS_OPEN_HOW, /* flags are in a struct open_how */
 	SYSCALLS_CREAT,    /* make the file or truncate it, and open it for writing */
 	SYSCALLS_LOOK,     /* ask whether a file exists, or for its attributes */
 	SYSCALLS_READLINK,
 	SYSCALLS_LIST,  /* list the names in a directory */
 	SYSCALLS_CHDIR, /* change the working directory */
 	SYSCALLS_EXECUTE,
-	SYSCALLS_MAKE,   /* make a name */
-	SYSCALLS_UNLINK, /* remove a name; AT_REMOVEDIR in flags */
+	SYSCALLS_MAKE,   /* make a directory, a symbolic link or a special file */
+	SYSCALLS_UNLINK, /* remove a name; AT_REMOVEDIR may be in the flags */
 	SYSCALLS_RMDIR,
-	SYSCALLS_RENAME, /* two names; RENAME_* in flags */
-	SYSCALLS_LINK,   /* two names */
+	SYSCALLS_RENAME, /* has two names; RENAME_* may be in the flags */
+	SYSCALLS_LINK,   /* has two names */
 	SYSCALLS_TRUNCATE,
-	SYSCALLS_METADATA, /* mode, owner, extended attributes */
+	SYSCALLS_METADATA, /* change the mode, the owner or the extended attributes */
 	SYSCALLS_TIMES,
-	SYSCALLS_CONNECT, /* the path is in a socket address */
+	SYSCALLS_CONNECT, /* has its path in a socket address */
 	SYSCALLS_BIND,
 	SYSCALLS_CHROOT,
-	SYSCALLS_MOUNT,  /* change the meaning of paths */
-	SYSCALLS_HANDLE, /* open a file by its handle: its name is not known */
-	SYSCALLS_DETACH, /* get another mount namespace */
-	SYSCALLS_PERMIT, /* ask for permission events: opens will wait for this process */
+	SYSCALLS_MOUNT,  /* change which files paths lead to */
+	SYSCALLS_HANDLE, /* open a file by its handle, so its name is not known */
+	SYSCALLS_DETACH, /* enter another mount namespace */
+	SYSCALLS_PERMIT, /* ask for permission events, so that opens wait for this process */
 	SYSCALLS_SECCOMP,
-	SYSCALLS_PTRACE, /* stopped only by the engine ptrace */
+	SYSCALLS_PTRACE, /* stops only in the engine ptrace */
 	SYSCALLS_EXIT,   /* end a thread */
 	SYSCALLS_EXIT_GROUP,
 	SYSCALLS_DOES, /* number of kinds */
 };
 
-/* Whether the call follows a link that is the last name of its path. */
+/* When the call follows a symbolic link that is the last name of its path. */
 enum syscalls_follow {
 	SYSCALLS_FOLLOWS,
 	SYSCALLS_STAYS,
-	SYSCALLS_BY_FLAG,    /* unless AT_SYMLINK_NOFOLLOW (O_NOFOLLOW for the open family) */
-	SYSCALLS_IF_FLAGGED, /* only with AT_SYMLINK_FOLLOW */
+	/* unless the flags have AT_SYMLINK_NOFOLLOW (O_NOFOLLOW for open calls) */
+	SYSCALLS_BY_FLAG,
+	SYSCALLS_IF_FLAGGED, /* only if the flags have AT_SYMLINK_FOLLOW */
 };
 
 #define SYSCALLS_NONE (-1)
@@ -57,16 +58,21 @@ struct syscalls_call {
 	const char *name;
 	enum syscalls_does does;
 	enum syscalls_follow follow;
-	/* Which argument of the call (0: the first) each of these is, or SYSCALLS_NONE. */
-	int8_t dirfd; /* none: relative paths begin at the working directory */
-	int8_t path;  /* none: dirfd is the file */
+	/*
+	 * Positions of the arguments, counted from 0.  SYSCALLS_NONE: the call has no such
+	 * argument.
+	 */
+	int8_t dirfd; /* without it, relative paths begin at the working directory */
+	int8_t path;  /* without it, the call names the file of dirfd */
 	int8_t flags;
-	int8_t dirfd2, path2; /* those of the second name, for rename and link */
-	/* If this argument has any of the bits, the call is not looked at. */
+	int8_t dirfd2, path2; /* the second name of a rename or link */
+	/*
+	 * Position of an argument.  If the argument has any of the bits, the call is not examined.
+	 */
 	int8_t unless;
 	/*
-	 * If this argument has none of the bits, the call is not looked at.  Only calls that make
-	 * namespaces use this.
+	 * Position of an argument.  If the argument has none of the bits, the call is not
+	 * examined.  Only calls that make namespaces have such an argument.
 	 */
 	int8_t only;
 	uint32_t bits;
@@ -75,16 +81,16 @@ struct syscalls_call {
 extern const struct syscalls_call syscalls_table[];
 extern const size_t syscalls_count;
 
-/* Returns the line of a call, or NULL if the table has none. */
+/* Returns the line of a call, or NULL if the call is not in the table. */
 const struct syscalls_call *syscalls_find(uint32_t nr);
 
-/* Flags with which open(2) may change something. */
+/* Flags with which open(2) may change a file. */
 #define SYSCALLS_OPEN_CHANGES (O_ACCMODE | O_CREAT | O_TRUNC)
 
 /*
- * Whether the engine bpf may let the call pass, since it changes nothing, and only its path has to
- * be known.  In two cases the call stops nevertheless: its path begins at a descriptor, or its
- * flags have a bit of syscalls_stops_with.
+ * Whether the engine bpf may let the call pass.  Such a call changes nothing, and only its path has
+ * to be known.  The call still stops if its path begins at a descriptor, or if its flags have a bit
+ * of syscalls_stops_with.
  */
 bool syscalls_can_pass(const struct syscalls_call *call);
 uint32_t syscalls_stops_with(const struct syscalls_call *call);

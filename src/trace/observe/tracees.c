@@ -15,32 +15,35 @@
 #include "core/uapi.h"
 #include "sandbox/threadview.h"
 
-#define BUCKETS 1024     /* for threads */
-#define PID_BUCKETS 4096 /* for all processes, ended ones included */
+#define BUCKETS 1024     /* of the hash table of threads */
+#define PID_BUCKETS 4096 /* of the hash table of all processes, including those that have ended */
 #define ARGV_POINTERS_MAX 4096
 #define REAPED_AT_ONCE 64
 #define ANCESTORS_MAX 256
 #define STATUS_MAX ((size_t)64 << 10)
-#define INHERITED_ARGV_MAX 4096 /* bytes of a command line that a new process takes over */
+/* bytes; a new process does not copy a longer command line from its parent */
+#define INHERITED_ARGV_MAX 4096
 
 struct tracees {
 	struct tracee *buckets[BUCKETS];
 	struct process *processes;
 	size_t n_processes, cap_processes;
-	/* index of the newest process in the bucket, plus 1; 0: none */
+	/* index of the newest process in each bucket, plus 1; 0: the bucket is empty */
 	uint32_t by_pid[PID_BUCKETS];
-	uint64_t cwd_changes;    /* counts calls that may change a working directory */
-	unsigned n_changing_cwd; /* threads whose last call may change a working directory */
+	uint64_t cwd_changes; /* counts the calls that may change a working directory */
+	/* number of threads whose last call may change a working directory */
+	unsigned n_changing_cwd;
 	int epoll;
-	uint32_t end_event; /* what epoll reports for a pidfd when its process has ended */
-	int pidfd_max;      /* descriptors with higher numbers are left for other uses */
+	uint32_t end_event; /* event of epoll that reports the end of a process for its pidfd */
+	/* pidfds with higher numbers are closed, to leave descriptors for other uses */
+	int pidfd_max;
 };
 
 /*
  * Choose the event that reports the end of a process.  The exit status can be read once the process
  * has been waited for.  EPOLLHUP reports that moment even if no event is asked for, so the set of
  * events is empty.  Kernels before 6.13 do not give the status, and may not report EPOLLHUP, so
- * EPOLLIN is used there.
+ * EPOLLIN is chosen there.
  */
 static uint32_t choose_end_event(void)
 {
@@ -112,8 +115,8 @@ static int watch_process(struct tracees *tracees, pid_t pid, size_t index)
 	struct epoll_event event = { .events = tracees->end_event, .data.u64 = index };
 
 	/*
-	 * With many processes, some have no pidfd, since descriptors are needed more for contents
-	 * than for exit statuses.
+	 * If there are many processes, some have no pidfd, because contents need the descriptors
+	 * more than exit statuses do.
 	 */
 	if (fd > tracees->pidfd_max)
 		close_fd(&fd);
@@ -139,7 +142,7 @@ static uint32_t add_process(struct tracees *tracees, pid_t pid, pid_t ppid)
 	tracees->n_processes++;
 	*bucket = (uint32_t)index + 1;
 
-	/* Until the process executes a program, it has the command line of its parent. */
+	/* A new process has the command line of its parent until it executes a program. */
 	struct process *parent = tracees_by_pid(tracees, ppid);
 	if (parent && parent->argv.len && parent->argv.len <= INHERITED_ARGV_MAX)
 		buf_add(&tracees->processes[index].argv, parent->argv.data, parent->argv.len);
@@ -191,7 +194,10 @@ void tracees_reap(struct tracees *tracees, struct pathmap *map)
 
 /* --- threads --- */
 
-/* Read the process of a thread, and the parent of that process, from /proc/TID/status. */
+/*
+ * Read the process id of a thread, and the process id of that process's parent, from
+ * /proc/TID/status.
+ */
 static bool find_process(pid_t tid, struct tracees_ids *ids)
 {
 	owned(buf_release) struct buf text = BUF_INIT;
@@ -334,7 +340,7 @@ void tracees_settle(struct tracees *tracees, struct tracee *tracee, struct pathm
 	tracee->forget = tracee->executing = false;
 }
 
-/* --- what threads have --- */
+/* --- memory of threads --- */
 
 void tracees_argv(pid_t tid, uint64_t address, struct process *process)
 {
@@ -352,7 +358,9 @@ void tracees_argv(pid_t tid, uint64_t address, struct process *process)
 			break;
 		buf_add(&process->argv, text, (size_t)len + 1);
 	}
-	/* If there are too many words, or one is too long, only the beginning is kept. */
+	/*
+	 * If there are too many arguments, or an argument is too long, only the beginning is kept.
+	 */
 	process->argv_cut = i == n || pointers[i] || process->argv.overflowed;
 	process->argv.overflowed = false;
 }

@@ -19,7 +19,7 @@ static uint64_t device_of(const struct statx *stx)
 }
 
 /*
- * Returns the path that entry has after 'old' was renamed to 'new'.  'old' is entry itself or a
+ * Returns the path that entry has after 'old' was renamed to 'new'.  'old' is the entry itself or a
  * directory above it.
  */
 static struct pathmap_entry *rebase(struct pathmap *map, const struct pathmap_entry *entry,
@@ -63,7 +63,7 @@ void unrecorded_rename(struct unrecorded *unrecorded, struct pathmap *map,
 		else if (exchange && pathmap_is_below(move->to, to))
 			move->to = rebase(map, move->to, to, from);
 		else if (pathmap_is_below(from, move->to))
-			/* 'from' is part of a thing that was moved here earlier. */
+			/* An earlier rename moved the thing that contains 'from' to this place. */
 			unrecorded_add_move(
 				unrecorded, rebase(map, from, move->to, move->from), to, stx);
 	}
@@ -78,7 +78,7 @@ static bool is_there(const struct pathmap_entry *entry, const struct unrecorded_
 }
 
 /*
- * Only where the things are now counts, since a rename may have failed, or may have been undone
+ * Only the final place of a thing counts, since a rename may have failed, or may have been undone
  * later.
  */
 void unrecorded_finish(struct unrecorded *unrecorded)

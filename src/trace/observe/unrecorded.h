@@ -1,11 +1,11 @@
 /*
- * unrecorded - where the command moved files and directories that are not in the bundle.
+ * unrecorded - the files and directories without a record that the command has moved or removed.
  *
- * The bundle has no records of files in .git and of files that the ignore file names, so their
- * contents exist only where they are.  When the command renames such a thing, alone or with a
- * directory around it, a restore has to rename it back.  To make the old directory anew and remove
- * the new one would destroy it.  When the command removes such a thing, a restore has to report
- * that it is lost.
+ * The bundle has no records of files in .git and of files that the ignore file lists, so the only
+ * copy of their contents is in the file system.  When the command renames such a thing, alone or
+ * with a directory that contains it, a restore has to rename it back.  If the restore removed the
+ * new directory and made the old one anew, the thing would be lost.  When the command removes such
+ * a thing, a restore has to report that it is lost.
  */
 #pragma once
 #include <stdbool.h>
@@ -17,8 +17,8 @@
 #include "trace/observe/pathmap.h"
 
 /*
- * A thing that was at 'from' before the command, and is expected at 'to' now.  If 'to' is NULL, the
- * command removed it.
+ * A thing that was at 'from' before the command, and is expected to be at 'to' now.  If 'to' is
+ * NULL, the command has removed the thing.
  */
 struct unrecorded_move {
 	struct pathmap_entry *from, *to;
@@ -26,11 +26,10 @@ struct unrecorded_move {
 };
 
 struct unrecorded {
-	struct unrecorded_move *moves; /* moves and removals */
+	struct unrecorded_move *moves; /* the noted moves and removals */
 	size_t n_moves, cap_moves;
 	/*
-	 * Made by unrecorded_finish: things that are in another place now, and things that are
-	 * lost.
+	 * Set by unrecorded_finish: things that are in another place now, and things that are lost.
 	 */
 	struct bundle_moved *moved;
 	size_t n_moved;
@@ -40,18 +39,18 @@ struct unrecorded {
 
 void unrecorded_release(struct unrecorded *unrecorded);
 /*
- * Note that a call is about to rename 'from', which has the state stx, to 'to'.  With exchange,
- * 'to' is renamed to 'from' as well.  Things that were moved to a place below 'from' earlier are
- * moved along.  This must be called before unrecorded_add_move.
+ * Note that a call is about to rename 'from', which has the state stx, to 'to'.  If exchange is
+ * set, 'to' is renamed to 'from' as well.  Things that were moved below 'from' earlier are moved
+ * along.  This function must be called before unrecorded_add_move.
  */
 void unrecorded_rename(struct unrecorded *unrecorded, struct pathmap *map,
 	struct pathmap_entry *from, const struct statx *stx, struct pathmap_entry *to,
 	bool exchange);
-/* Note that a thing without a record, which has the state stx, is about to get another name. */
+/* Note that a thing without a record, which has the state stx, is about to be renamed. */
 void unrecorded_add_move(struct unrecorded *unrecorded, struct pathmap_entry *from,
 	struct pathmap_entry *to, const struct statx *stx);
 /* Note that a thing without a record, which has the state stx, is about to be removed. */
 void unrecorded_add_removal(
 	struct unrecorded *unrecorded, struct pathmap_entry *entry, const struct statx *stx);
-/* Find out where the things are, since the command has ended. */
+/* Find out where the noted things are.  Called when the command has ended. */
 void unrecorded_finish(struct unrecorded *unrecorded);

@@ -32,64 +32,67 @@
 
 enum restore_action {
 	RESTORE_NOTHING,
-	RESTORE_ATTRIBUTES, /* set mode, owner, time and extended attributes only */
+	RESTORE_ATTRIBUTES, /* set only the mode, the owner, the time and the extended attributes */
 	RESTORE_WRITE,
 	RESTORE_MAKE_DIR,
 	RESTORE_MAKE_LINK,
 	RESTORE_MAKE_NODE,
 	RESTORE_DELETE,
-	RESTORE_MOVE,     /* rename a thing without a record; reason says from where */
-	RESTORE_SKIP,     /* only this path is not restored; see reason */
-	RESTORE_CONFLICT, /* the path was changed later; see reason */
-	RESTORE_MISSING,  /* the bundle lacks the content; see reason */
+	/* rename a thing without a record back; 'reason' names its present place */
+	RESTORE_MOVE,
+	RESTORE_SKIP,     /* do not restore this path, for the reason in 'reason' */
+	RESTORE_CONFLICT, /* the path was changed after the command; see 'reason' */
+	RESTORE_MISSING,  /* the bundle lacks the content; see 'reason' */
 };
 
-/* The present state of a path.  If nothing is there, type is BUNDLE_NONE. */
+/* The present state of a path.  If no file has the path, type is BUNDLE_NONE. */
 struct restore_seen {
 	enum bundle_type type;
 	uint32_t mode, uid, gid;
 	uint64_t size, dev, ino, rdev;
-	int64_t mtime; /* ns */
+	int64_t mtime; /* in nanoseconds */
 	struct str target;
 	bool hashed;
 	struct hash hash;
-	bool marked; /* it is a directory that a killed restore did not finish (restore_dir.c) */
+	bool marked; /* a directory that a killed restore has not finished (restore_dir.c) */
 };
 
 struct restore_step {
 	const struct bundle_file *file;
 	enum restore_action action;
 	struct restore_seen seen;
-	const char *reason; /* NULL: none */
-	bool failed;        /* the path is skipped because of an error; see reason */
+	const char *reason; /* a text for the user; NULL: none */
+	bool failed;        /* the path is skipped because of the error in 'reason' */
 	bool hollow;   /* fill the file with zeros, since the command did not read its content */
-	bool with_git; /* it is a directory that is removed together with its .git */
-	bool made;     /* it is a directory that has been made */
-	bool copied;   /* it is a new file in place of a hard link; see reason */
-	bool outdated; /* the command found a newer file there, which is not recorded; see reason */
-	uint64_t row;  /* row of the content in blobs.parquet */
+	bool with_git; /* a directory that is removed together with the .git in it */
+	bool made;     /* a directory that this restore has made */
+	bool copied;   /* a new file that should be a hard link; see 'reason' */
+	bool outdated; /* the command found a newer file, which is not recorded; see 'reason' */
+	uint64_t row;  /* number of the row of blobs.parquet that has the content */
 };
 
 /*
- * A thing without a record, such as .git, that is renamed back.  from is NULL if the thing is lost.
+ * A thing without a record, such as .git, that is renamed back to where it was before the command.
+ * from is NULL if the thing is lost.
  */
 struct restore_move {
-	struct restore_step step; /* step of the path that the thing is renamed to */
-	struct bundle_file file;  /* the file of step: only its path is set */
+	struct restore_step step; /* the step for the path that the thing is renamed to */
+	struct bundle_file file;  /* the file of 'step', in which only the path is set */
 	const struct bundle_file *from;
 	uint64_t ino;
 	bool done;
 };
 
 struct restore_options {
-	int root;              /* borrowed */
-	enum bundle_side side; /* the state to restore */
-	bool elsewhere;        /* root is not where the command ran: paths may be missing in it */
+	int root;              /* descriptor of the root directory, borrowed */
+	enum bundle_side side; /* the state that is to be restored */
+	/* root is not the root directory of the command, so paths may be missing */
+	bool elsewhere;
 	bool force;
 	/*
 	 * root is a copy in which the command will run again.  force must be set, too.  Paths that
-	 * the command only looked at are restored as well, and a directory that must go is removed
-	 * with all files in it.
+	 * the command only looked at are restored as well, and a directory that has to be removed
+	 * is removed with all files in it.
 	 */
 	bool fresh;
 	void (*progress)(void *arg, uint64_t done, uint64_t total);
@@ -104,21 +107,21 @@ struct restore {
 	struct restore_move *moves;
 	size_t n_moves;
 	size_t conflicts, missing;
-	/* Counted by restore_apply. */
+	/* Numbers of paths, counted by restore_apply. */
 	uint64_t restored, deleted, unchanged, skipped, failed;
 	struct restore_priv *priv;
 };
 
 /*
- * Make the plan of a restore, without touching anything.  Returns NULL on error.  A conflict is no
- * error: the caller finds it in the steps.
+ * Make the plan of a restore, without changing any file.  Returns NULL on error.  A conflict is not
+ * an error, and the caller finds it in the steps.
  */
 struct restore *restore_plan(
 	struct bundle *bundle, const struct restore_options *options, struct err *err);
 /*
- * Carry the plan out.  Returns ERR_BUSY if there are conflicts, and ERR_NOT_FOUND if a content is
- * missing.  An error that concerns one path is noted in its step.  An error that would stop every
- * other path, too, such as a full disk, ends the restore.
+ * Carry out the plan.  Returns ERR_BUSY if there are conflicts, and ERR_NOT_FOUND if a content is
+ * missing.  An error that concerns one path is noted in its step.  An error that would also occur
+ * with every other path, such as a full disk, ends the restore.
  */
 int restore_apply(struct restore *restore, struct err *err);
 const char *restore_plan_action_name(enum restore_action action);

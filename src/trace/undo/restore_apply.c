@@ -27,7 +27,7 @@
 
 /* ---------------------------------------------------------------- reporting */
 
-/* Whether an error would stop every other path, too. */
+/* Whether an error would also occur with every other path. */
 static bool is_fatal(int error)
 {
 	return error == ENOSPC || error == EDQUOT || error == EIO || error == EROFS ||
@@ -35,8 +35,8 @@ static bool is_fatal(int error)
 }
 
 /*
- * Skip the path of a step after the error 'why'.  Returns a negative error if 'why' would stop
- * every other path, too.
+ * Skip the path of a step after the error 'why'.  Returns a negative error if 'why' would also
+ * occur with every other path.
  */
 static int fail_step(
 	struct restore *restore, struct restore_step *step, const struct err *why, struct err *err)
@@ -70,10 +70,7 @@ static void report_progress(struct restore *restore)
 
 /* ------------------------------------------------------------------ removal */
 
-/*
- * Remove the .git in a directory that is going to be removed, if the plan has found that it may be
- * removed.
- */
+/* Remove the .git in a directory that is going to be removed, if the plan allows it. */
 static int remove_git(const struct restore_step *step, int dir, const char *name, struct err *err)
 {
 	owned_fd int inner = step->with_git ? at_name_open(dir, name, O_RDONLY | O_DIRECTORY) : -1;
@@ -103,8 +100,8 @@ static int remove_old(struct restore *restore, struct restore_step *step, struct
 }
 
 /*
- * Whether the file or directory that is there now must be removed: for good, or because files and
- * directories cannot replace each other.
+ * Whether the present file or directory must be removed.  This is so if nothing shall be in its
+ * place, or if it has to be replaced and either the old or the new one is a directory.
  */
 static bool is_in_the_way(const struct restore_step *step)
 {
@@ -125,8 +122,8 @@ static bool is_in_the_way(const struct restore_step *step)
 }
 
 /*
- * Remove the paths that have to go.  If 'emptied' is set, remove only the directories out of which
- * something was renamed, otherwise only the other paths.
+ * Remove paths.  If 'emptied' is set, remove the directories out of which something was renamed.
+ * Otherwise remove all other paths that have to go.
  */
 static int remove_all(struct restore *restore, bool emptied, struct err *err)
 {
@@ -167,7 +164,9 @@ static int set_attributes(struct restore *restore, struct restore_step *step, st
 	return restore_attr_set(restore, step, dir, name, err);
 }
 
-/* Whether this path will be made as a link to another name of its file, which is made first. */
+/*
+ * Whether this path will be made as a hard link to another name of its file, which is made first.
+ */
 static bool is_second_name(const struct restore *restore, const struct restore_step *step)
 {
 	const struct bundle_state *want = &step->file->state[restore->options.side];
@@ -184,12 +183,12 @@ static bool is_second_name(const struct restore *restore, const struct restore_s
 	return false;
 }
 
-/* Directories are made first, then files, then the further names of files with several names. */
+/* Directories are made first, then files, then the further names of files. */
 enum stage { STAGE_DIRS, STAGE_FILES, STAGE_NAMES };
 
 /*
- * Carry out a step if it belongs to the stage.  Returns 1 if the step is done, 0 if it belongs to
- * another stage or restore_make_finish has to finish it, or a negative error.
+ * Carry out a step if it belongs to the stage.  Returns 1 if the step is done.  Returns 0 if the
+ * step belongs to another stage, or if restore_make_finish has to finish it.
  */
 static int act_in_stage(
 	struct restore *restore, struct restore_step *step, enum stage stage, struct err *err)
@@ -222,8 +221,8 @@ static int act_in_stage(
 }
 
 /*
- * Note that a file was renamed into place, or that this failed with the error 'why', which is NULL
- * on success.
+ * Note the result of renaming a file into place.  'why' is the error, or NULL if the rename
+ * succeeded.
  */
 static int note_made(
 	struct restore *restore, struct restore_step *step, const struct err *why, struct err *err)
@@ -246,8 +245,8 @@ static int compare_rows(const void *a, const void *b)
 }
 
 /*
- * Returns the steps in the order in which a stage goes through them.  Files are written in the
- * order of their contents in the table, so that the table is read only once.
+ * Returns the steps in the order in which a stage goes through them.  Files are made in the order
+ * of their contents in the table, so that the table is read only once.
  */
 static struct restore_step **order_steps(struct restore *restore, enum stage stage)
 {
@@ -295,8 +294,8 @@ static int run_stage(struct restore *restore, enum stage stage, struct err *err)
 }
 
 /*
- * Carry out all renames to places that are free.  With exchange, carry out one rename to a place
- * that is taken.  Returns how many were carried out, or a negative error.
+ * Rename things to places that are free.  With exchange, exchange one thing with the thing in its
+ * place.  Returns the number of things that were renamed, or a negative error.
  */
 static int move_some(struct restore *restore, bool exchange, struct err *err)
 {
@@ -318,8 +317,8 @@ static int move_some(struct restore *restore, bool exchange, struct err *err)
 }
 
 /*
- * Rename all things without a record.  A thing that is in the place of another is renamed first, or
- * the two are exchanged.
+ * Rename all things without a record.  A thing in the place of another thing is renamed first.  If
+ * each is in the place of the other, the two are exchanged.
  */
 static int move_all(struct restore *restore, struct err *err)
 {
@@ -338,7 +337,7 @@ static int move_all(struct restore *restore, struct err *err)
 /* -------------------------------------------------- directories, at the end */
 
 /*
- * Set the attributes of directories that have a step.  If 'early' is set, the restore was cut
+ * Set the attributes of directories that have a step.  If 'early' is set, the restore has been cut
  * short, and only directories that it has made are finished.
  */
 static int finish_dirs(struct restore *restore, bool early, struct err *err)
@@ -406,8 +405,8 @@ int restore_apply(struct restore *restore, struct err *err)
 		restore_dir_take_over(restore);
 	rc = run_stages(restore, err);
 	/*
-	 * Directories are finished even after an error, since permissions that were added for a
-	 * while must not remain.
+	 * Finish directories even after an error, since permissions that were added temporarily
+	 * must not remain.
 	 */
 	struct err ignored = { 0 };
 	int last = finish_dirs(restore, rc < 0, rc < 0 ? &ignored : err);

@@ -19,10 +19,7 @@ static bool has_xattr(const struct bundle_state *state, const char *name)
 	return false;
 }
 
-/*
- * Remove an ACL that a new file has inherited.  A directory may give a default ACL to every new
- * file in it.
- */
+/* Remove an ACL that a new file has inherited from a default ACL of its directory. */
 static void drop_inherited(const struct bundle_state *want, int dir, const char *name)
 {
 	static const char *const inherited[] = { "system.posix_acl_access",
@@ -36,8 +33,8 @@ static void drop_inherited(const struct bundle_state *want, int dir, const char 
 }
 
 /*
- * Set the extended attributes of the wanted side.  Attributes that only the other side has are
- * removed, and attributes that neither side has are kept.
+ * Set the extended attributes of the wanted state.  Attributes that only the other state has are
+ * removed.  Attributes that neither state has are kept.
  */
 static int set_xattrs(struct restore *restore, const struct restore_step *step, int dir,
 	const char *name, struct err *err)
@@ -71,7 +68,10 @@ int restore_attr_time(int dir, const char *name, const struct bundle_state *want
 {
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, time_of(want->mtime) };
 
-	/* A time that a manifest cannot hold was recorded as the limit, and is not set. */
+	/*
+	 * A time beyond the limits of a manifest was recorded as the limit.  Such a time is not
+	 * set.
+	 */
 	if (!(want->has & BUNDLE_HAS_MTIME) || want->mtime >= WHEN_LAST ||
 		want->mtime <= WHEN_FIRST)
 		return 0;
@@ -81,9 +81,10 @@ int restore_attr_time(int dir, const char *name, const struct bundle_state *want
 }
 
 /*
- * The owner is set first, since changing it clears set-user-ID and capabilities.  The mode is set
- * last, since without write permission the other attributes cannot be set.  A file that we may not
- * give to its owner stays ours.
+ * Set the attributes in an order that keeps them.  The owner is first, since changing the owner
+ * clears set-user-ID and capabilities.  The mode is last, since the other attributes cannot be set
+ * without write permission.  If the owner may not be changed, the file keeps this user as its
+ * owner.
  */
 int restore_attr_set(struct restore *restore, const struct restore_step *step, int dir,
 	const char *name, struct err *err)

@@ -1,10 +1,10 @@
 /*
  * Enters directories in which names are changed.
  *
- * A directory without write permission for its owner gets that permission until the end.  If we may
- * not change its mode, the change inside fails and reports that.
+ * A directory without write permission for its owner gets that permission until the restore ends.
+ * If its mode may not be changed, the change inside the directory fails and reports the error.
  *
- * A restore may be killed, and then another one has to complete it.  So each directory that is
+ * A restore may be killed, and another restore then has to complete it.  So each directory that is
  * entered has a mark until it is finished: an extended attribute with its old mode and time.  Files
  * have temporary names until they are whole.  The next restore reads the marks and removes the
  * temporary files.
@@ -45,7 +45,7 @@ bool restore_dir_is_leftover(const char *name)
 		sscanf(name, TEMP_PREFIX "%d-%u%n", &pid, &number, &end) != 2 || name[end] ||
 		pid <= 0)
 		return false;
-	/* A name with our own process number was left by an earlier process with that number. */
+	/* The name was left by an earlier process, even if that process had the id of this one. */
 	return pid == getpid() || (kill(pid, 0) < 0 && errno == ESRCH);
 }
 
@@ -69,8 +69,9 @@ static void set_mark(int dir, const char *name, const struct restore_touched *to
 }
 
 /*
- * Read the mark of a directory.  'now' is its present mode.  Returns false if it has no mark.  The
- * mode in the mark is used only if the present mode is that mode with 0700 added.
+ * Read the mark of a directory.  'now' is the directory's present mode.  Returns false if the
+ * directory has no mark.  The mode in the mark is used only if the present mode is that mode with
+ * 0700 added.
  */
 static bool read_mark(int dir, const char *name, uint32_t now, struct restore_touched *touched)
 {
@@ -112,7 +113,7 @@ void restore_dir_unmark(int dir, const char *name)
 
 static size_t slot_of(const struct restore_priv *priv, const char *dir)
 {
-	size_t hash = 14695981039346656037u; /* FNV-1a */
+	size_t hash = 14695981039346656037u; /* the start value of FNV-1a */
 
 	for (const char *c = dir; *c; c++)
 		hash = (hash ^ (uint8_t)*c) * 1099511628211u;
@@ -145,8 +146,8 @@ static void add_touched(
 }
 
 /*
- * Change the mode of a directory by its descriptor, since "." in a directory without search
- * permission cannot be reached.
+ * Change the mode of a directory through its descriptor.  The name "." cannot be used, because it
+ * cannot be reached in a directory without search permission.
  */
 static int chmod_dir(int dir, uint32_t mode)
 {
@@ -157,7 +158,7 @@ static int chmod_dir(int dir, uint32_t mode)
 }
 
 /*
- * Note the mode and time of an open directory, and mark it, since names in it are about to change.
+ * Save the mode and the time of an open directory in a mark, since names in it are about to change.
  */
 static int touch_dir(struct restore *restore, int dir, const char *path, struct err *err)
 {
@@ -192,8 +193,8 @@ int restore_dir_enter_old(
 }
 
 /*
- * Make a directory with a mark.  It is made under a temporary name, so that it has its mark, and
- * its mode under any umask, before it is in its place.
+ * Make a directory with a mark.  It is first made under a temporary name, so that it has the mark,
+ * and the right mode under any umask, when it gets its final name.
  */
 static int make_marked(struct restore *restore, int dir, const char *name, uint32_t mode)
 {
@@ -207,7 +208,7 @@ static int make_marked(struct restore *restore, int dir, const char *name, uint3
 	int rc = at_name_chmod(dir, temp, mode | 0700);
 	if (rc == 0 && renameat2(dir, temp, dir, name, RENAME_NOREPLACE) == 0)
 		return 0;
-	/* EINVAL: the file system does not know RENAME_NOREPLACE. */
+	/* EINVAL means that the file system does not support RENAME_NOREPLACE. */
 	if (rc == 0)
 		rc = errno == EINVAL && mkdirat(dir, name, 0700) == 0 ? 0 : -errno;
 	(void)unlinkat(dir, temp, AT_REMOVEDIR);
@@ -223,7 +224,7 @@ int restore_dir_make(struct restore *restore, int dir, const char *name,
 	return mkdirat(dir, name, usual) < 0 ? -errno : 0;
 }
 
-/* Make a directory that has no step.  The mode and time in the bundle are set at the end. */
+/* Make a directory that has no step.  Its mode and time in the bundle are set at the end. */
 static int make_parent(struct restore *restore, struct str path, struct err *err)
 {
 	const struct bundle_file *file = bundle_find(restore->bundle, path);
@@ -303,10 +304,10 @@ void restore_dir_take_over(struct restore *restore)
 /* --------------------------------------------------------------------- the end */
 
 /*
- * Finish a directory that was entered.  If it has a step, that step sets its attributes.  Otherwise
- * it gets its old mode back, and its recorded time.  A directory without a record keeps its old
- * time: the command changed no names in it, and its time must not show that we replaced a file in
- * it.
+ * Finish a directory that was entered.  If it has a step, the step sets its attributes.  Otherwise
+ * it gets its old mode back, and its recorded time.  A directory without a record gets its old time
+ * back: the command changed no names in it, so its time must not show that the restore replaced a
+ * file in it.
  */
 static void finish_touched(
 	struct restore *restore, const struct restore_touched *touched, bool early)
@@ -336,8 +337,8 @@ static void finish_touched(
 }
 
 /*
- * Whether the command changed only the directory's time, by making names and removing them again.
- * Such a directory has no step, and this restore need not have entered it.
+ * Whether the command changed only the time of a directory, by making names and removing them
+ * again.  Such a directory has no step, and this restore need not have entered it.
  */
 static bool is_only_retimed_dir(const struct restore *restore, const struct bundle_file *file)
 {
@@ -350,7 +351,7 @@ static bool is_only_retimed_dir(const struct restore *restore, const struct bund
 }
 
 /*
- * Whether a directory has the time of a state.  If its time is another one, names in it were made
+ * Whether a directory has the time of a state.  A different time shows that names in it were made
  * or removed later.
  */
 static bool has_time(int fd, const struct bundle_state *state)

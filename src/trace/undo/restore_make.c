@@ -1,6 +1,4 @@
-/*
- * Makes files, links, nodes and directories.
- */
+/* Makes regular files, symbolic links, special files and directories. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,7 +19,7 @@
 #define BATCH_FILES 4096
 #define BATCH_BYTES ((uint64_t)256 << 20)
 
-/* A file that has a temporary name. */
+/* A file that still has a temporary name. */
 struct restore_made {
 	struct restore_step *step;
 	char temp[RESTORE_TEMP];
@@ -34,8 +32,8 @@ static const struct bundle_state *wanted(
 }
 
 /*
- * Whether the path is still as the plan saw it.  Its time may already be the wanted one, set by
- * another name of the file.
+ * Whether the path is still in the state that the plan found.  Its time may be the wanted time
+ * already, if the time was set under another name of the file.
  */
 static bool is_as_seen(
 	const struct restore *restore, const struct restore_step *step, int dir, const char *name)
@@ -63,10 +61,10 @@ int restore_make_check(const struct restore *restore, const struct restore_step 
 
 /* --------------------------------------------------- under a temporary name */
 
-/* A file whose content is being written.  Blocks of zeros become holes. */
+/* A file whose content is being written.  Blocks of zeros are left out and become holes. */
 struct filling {
 	int fd;
-	uint64_t size, written; /* written: the end of the last bytes that are no hole */
+	uint64_t size, written; /* written: the offset at which the last bytes outside a hole end */
 };
 
 static int write_piece(void *arg, const void *bytes, size_t len, struct err *err)
@@ -78,7 +76,7 @@ static int write_piece(void *arg, const void *bytes, size_t len, struct err *err
 		size_t left = BLOCK - filling->size % BLOCK, n = len < left ? len : left;
 		bool hole = n == BLOCK && bytes_are_zero(from, n);
 
-		/* Write as many blocks at once as possible. */
+		/* Gather as many consecutive blocks as possible for one write. */
 		while (!hole && n < len) {
 			size_t more = len - n < BLOCK ? len - n : BLOCK;
 
@@ -100,8 +98,8 @@ static int write_piece(void *arg, const void *bytes, size_t len, struct err *err
 
 /*
  * Returns the mode with which a file is made.  If its mode is recorded, the file is accessible only
- * for us until that mode is set.  Otherwise it gets the mode of the file that it replaces, or the
- * usual mode of a new file.
+ * to its owner until that mode is set.  Otherwise it gets the mode of the file that it replaces, or
+ * the mode 'usual' if it replaces none.
  */
 static mode_t first_mode(
 	const struct restore *restore, const struct restore_step *step, mode_t usual)
@@ -137,8 +135,8 @@ static int fill_file(struct restore *restore, const struct restore_step *step, i
 }
 
 /*
- * Make temp a link to path, another name of this file, if path is in the wanted state.  Returns 1,
- * or 0 if that is not possible, or a negative error.
+ * Make temp a hard link to path, if path is another name of this file and is in the wanted state.
+ * Returns 1 on success, 0 if that is not possible, or a negative error.
  */
 static int try_link(struct restore *restore, const struct restore_step *step, struct str path,
 	int dir, const char *temp, struct err *err)
@@ -148,7 +146,7 @@ static int try_link(struct restore *restore, const struct restore_step *step, st
 	struct restore_seen seen;
 	const char *name;
 
-	/* Each of the two records has to name the other path. */
+	/* The records of the two paths have to name each other. */
 	if (!file || file == step->file || file->state[restore->options.side].type != type ||
 		!bundle_is_linked(&file->state[restore->options.side], step->file->path))
 		return 0;
@@ -176,8 +174,8 @@ static bool link_to_other(
 }
 
 /*
- * Note in the step of a file that is written anew that the file is a copy.  The file is no copy if
- * all its other names will be linked to it.
+ * If a file that should have other names is written anew, note in its step that it is a copy.  It
+ * is not a copy if all its other names will be linked to it.
  */
 static void note_copy(struct restore *restore, struct restore_step *step)
 {
@@ -236,7 +234,7 @@ int restore_make(struct restore *restore, struct restore_step *step, struct err 
 	if (dir < 0)
 		return dir;
 	/*
-	 * The directory is held by another descriptor, since looking at the other names may close
+	 * Duplicate the descriptor of the directory, since the search for other names may close
 	 * dir.
 	 */
 	if (wanted(restore, step)->n_links)
@@ -312,8 +310,8 @@ static int rename_into_place(
 	else if (renameat(dir, made->temp, dir, name) < 0)
 		rc = err_errno(err, "rename it into place");
 	/*
-	 * If the temporary and the final name already belong to the same file, rename(2) does
-	 * nothing.
+	 * rename(2) does nothing if the temporary and the final name already belong to the same
+	 * file, so the temporary name is removed.
 	 */
 	if (rc < 0 || wanted(restore, made->step)->n_links)
 		(void)unlinkat(dir, made->temp, 0);

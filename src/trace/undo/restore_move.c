@@ -1,7 +1,7 @@
 /*
- * Things without a record, such as .git, are in no bundle.  So they are never made or removed, only
- * renamed to their old place.  The renames happen after the directories for the things are made,
- * and before the directories around them are removed.
+ * Renames things without a record, such as .git, back to their old places.  No bundle has these
+ * things, so they are never made or removed.  They are renamed after the directories for them have
+ * been made, and before the directories that they leave are removed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -109,7 +109,7 @@ static void add_lost(struct restore *restore)
 	}
 }
 
-/* Do not remove paths that are renamed back together with their directory. */
+/* Do not remove paths that are renamed back as parts of a thing. */
 static void spare_steps(struct restore *restore)
 {
 	for (size_t i = 0; i < restore->n_steps; i++) {
@@ -130,7 +130,7 @@ int restore_move_plan(struct restore *restore, struct err *err)
 	bool before = restore->options.side == BUNDLE_BEFORE;
 	int rc = 0;
 
-	/* A copy in which the command runs again keeps these things as they are now. */
+	/* In a copy for another run of the command, these things stay where they are. */
 	if (restore->options.fresh || !(bundle->n_moved + bundle->n_lost))
 		return 0;
 	restore->moves = mem_zalloc((bundle->n_moved + bundle->n_lost) * sizeof(*restore->moves));
@@ -139,7 +139,7 @@ int restore_move_plan(struct restore *restore, struct err *err)
 
 		/*
 		 * If the place that a thing was moved to has a record, the bundle has the content
-		 * after the command, so nothing has to be renamed there.
+		 * after the command.  Then nothing has to be renamed to that place.
 		 */
 		if (!before && bundle_find(bundle, moved->to))
 			continue;
@@ -165,7 +165,7 @@ int restore_move_plan(struct restore *restore, struct err *err)
 /* ----------------------------------------------------------------- applying */
 
 /*
- * Rename a thing to its place.  flags is RENAME_NOREPLACE, or RENAME_EXCHANGE if the place is
+ * Rename a thing to its old place.  flags is RENAME_NOREPLACE, or RENAME_EXCHANGE if the place is
  * taken.  Returns 1 or a negative error.
  */
 static int rename_back(
@@ -189,7 +189,10 @@ static int rename_back(
 	return 1;
 }
 
-/* Note an exchange: the thing that was in the place of 'done' is now where 'done' was before. */
+/*
+ * Note an exchange: the thing that had the place of 'done' now has the place that 'done' had
+ * before.
+ */
 static void note_exchange(struct restore *restore, const struct restore_move *done)
 {
 	for (size_t i = 0; i < restore->n_moves; i++) {

@@ -18,8 +18,8 @@ static bool has_mode(const struct bundle_state *state, const struct restore_seen
 }
 
 /*
- * Whether the path has the mode of a state, or the mode that a restore gives such a path for a
- * while.  A restore that was killed may have left the latter.
+ * Whether the path has the mode of a state, or the mode that a restore gives such a path
+ * temporarily.  A killed restore may have left the temporary mode.
  */
 static bool may_have_mode(const struct bundle_state *state, const struct restore_seen *seen)
 {
@@ -29,7 +29,10 @@ static bool may_have_mode(const struct bundle_state *state, const struct restore
 	       (state->exists && state->type == seen->type && between == seen->mode);
 }
 
-/* Whether neither side of the bundle has this mode, so that it was changed later. */
+/*
+ * Whether the present mode is in neither state of the bundle, which shows that it was changed after
+ * the command.
+ */
 static bool is_foreign_mode(const struct bundle_file *file, const struct restore_seen *seen)
 {
 	return seen->type != BUNDLE_NONE && seen->type != BUNDLE_LINK && !seen->marked &&
@@ -56,7 +59,7 @@ static void set_action(struct restore_step *step, enum restore_action action, co
 	step->reason = reason;
 }
 
-/* If the command saw only the size, mode and time of a file, choose not to restore its content. */
+/* Choose not to restore the content of a file if the command used only its size, mode and time. */
 static void choose_hollow(const struct restore *restore, struct restore_step *step)
 {
 	const unsigned looking = BUNDLE_EXISTENCE | BUNDLE_METADATA;
@@ -71,7 +74,7 @@ static void choose_hollow(const struct restore *restore, struct restore_step *st
 	step->reason = NULL;
 }
 
-/* Choose how to change the path into the wanted state. */
+/* Choose how to bring the path into the wanted state. */
 static void choose_making(struct restore *restore, struct restore_step *step)
 {
 	enum bundle_side side = restore->options.side;
@@ -91,8 +94,8 @@ static void choose_making(struct restore *restore, struct restore_step *step)
 		if (bundle_content_exists(restore->bundle, step->file, side, &why) >= 0)
 			break;
 		/*
-		 * A path that another process changed as well must not keep all other paths from
-		 * being restored.
+		 * A missing content of a path that another process has changed as well must not
+		 * prevent the restore of all other paths.
 		 */
 		step->failed = step->file->contested && !restore->options.fresh;
 		set_action(step, step->failed ? RESTORE_SKIP : RESTORE_MISSING,
@@ -122,8 +125,8 @@ static void choose_making(struct restore *restore, struct restore_step *step)
 }
 
 /*
- * Whether this path and one of the names that its file had are now one file but should be two, or
- * are two files but should be one.
+ * Whether the link between this path and another recorded name of its file is wrong: the two are
+ * one file now and should be two, or the other way round.
  */
 static bool is_linked_wrongly(struct restore *restore, const struct restore_step *step)
 {
@@ -156,8 +159,8 @@ static int choose_action(struct restore *restore, struct restore_step *step, str
 {
 	enum bundle_side side = restore->options.side;
 	/*
-	 * A path that changes its type is removed first.  If a restore was killed right after that,
-	 * the path does not exist.
+	 * A path whose type changes is removed before it is made.  If a restore was killed between
+	 * the two, the path does not exist.
 	 */
 	bool replaced = step->file->state[0].exists && step->file->state[1].exists &&
 			step->file->state[0].type != step->file->state[1].type;
@@ -206,7 +209,7 @@ struct listing {
 	bool kept, with_git;
 };
 
-/* Fail if a file in a tree was changed after the end of the command. */
+/* Fail if a file below a directory was changed after the command had ended. */
 static int find_newer(void *arg, int dirfd, const char *name, struct err *err)
 {
 	const struct restore *restore = arg;
@@ -219,16 +222,16 @@ static int find_newer(void *arg, int dirfd, const char *name, struct err *err)
 }
 
 /*
- * Whether a .git is removed together with its directory.  A restore could not make it again, since
- * no bundle has the files in .git.  So it is removed only if the command made the directory and,
- * unless the restore is forced, nothing in .git was changed later.
+ * Whether a .git is removed together with its directory.  A restore could not make the .git again,
+ * since no bundle has the files in it.  So it is removed only if the command made the directory
+ * and, unless the restore is forced, nothing in .git was changed later.
  */
 static bool is_removed_along(const struct listing *listing, int dirfd, const char *name)
 {
 	const struct bundle *bundle = listing->restore->bundle;
 	struct err newer = { 0 };
 
-	/* This .git may be a copy of one that is gone, or may have been moved here. */
+	/* Keep a .git that may be the only copy of a lost one, or that may have been moved here. */
 	if (bundle->n_lost || (!bundle->has_moved && listing->dir->operations & BUNDLE_RENAME))
 		return false;
 	return !strcmp(name, ".git") && !listing->dir->state[BUNDLE_BEFORE].exists &&
@@ -254,7 +257,9 @@ static int check_name(void *arg, int dirfd, const char *name, struct err *err)
 	return 0;
 }
 
-/* Returns 1 if the directory holds a name that stays, 0 if it does not, or a negative error. */
+/*
+ * Returns 1 if the directory has a name that is not removed, 0 if it has none, or a negative error.
+ */
 static int would_keep(struct restore *restore, struct restore_step *step, struct err *err)
 {
 	struct listing listing = { .restore = restore, .dir = step->file };
@@ -272,8 +277,8 @@ bool restore_plan_makes(const struct restore_step *step)
 }
 
 /*
- * Check the directories that are to be removed.  The loop goes backwards, since the paths in a
- * directory come after it and must be decided first.
+ * Check the directories that are to be removed.  The loop goes backwards, because the paths in a
+ * directory come after the directory and have to be decided first.
  */
 static int check_removed_dirs(struct restore *restore, struct err *err)
 {
@@ -317,8 +322,8 @@ struct restore_step *restore_plan_find(const struct restore *restore, struct str
 }
 
 /*
- * Whether the command only looked at the path, and we are now denied permission to look at it.  The
- * command will be denied it, too.
+ * Whether the command only looked at the path, and this process has no permission to look at it
+ * now.  Then the command will have no permission either.
  */
 static bool is_unreadable(
 	const struct restore *restore, const struct bundle_file *file, const struct err *why)
@@ -328,8 +333,8 @@ static bool is_unreadable(
 }
 
 /*
- * Choose what to do with a path that both the command and another process changed.  A file that is
- * there now may hold work of the other process, so it is kept.
+ * Choose what to do with a path that both the command and another process changed.  A file that
+ * exists there now is kept, because it may have work of the other process.
  */
 static int choose_contested(struct restore *restore, struct restore_step *step, struct err *err)
 {
@@ -383,7 +388,9 @@ static int add_steps(struct restore *restore, struct err *err)
 		struct restore_step step = { .file = file };
 		struct err why = { 0 };
 
-		/* The root directory itself is never changed. */
+		/*
+		 * Skip paths that were not changed, and the root directory, which is never changed.
+		 */
 		if (!(restore->options.fresh || bundle_is_changed(file)) || file->path.len == 1)
 			continue;
 		int rc = add_step(restore, &step, &why);

@@ -1,6 +1,4 @@
-/*
- * restore_priv - declarations that planning and applying share.
- */
+/* restore_priv - declarations for the source files that make and carry out a plan. */
 #pragma once
 #include <signal.h>
 #include <sys/types.h>
@@ -9,16 +7,16 @@
 #include "core/buf.h"
 #include "trace/undo/restore.h"
 
-/* A directory in which something was changed. */
+/* A directory in which a restore has changed names. */
 struct restore_touched {
-	char *dir;     /* relative to root, "." for root itself */
-	uint32_t mode; /* mode to be set at the end */
-	bool loosened; /* until then the directory has more permissions than mode */
-	bool timed;    /* the directory existed before, and mtime is its old time */
+	char *dir;     /* path relative to the root; "." is the root itself */
+	uint32_t mode; /* the mode that the directory gets at the end */
+	bool loosened; /* the directory has more permissions than 'mode' until then */
+	bool timed;    /* the directory existed before the restore, and 'mtime' is its old time */
 	struct timespec mtime;
 };
 
-#define RESTORE_TEMP 64 /* bytes of a temporary name */
+#define RESTORE_TEMP 64 /* bytes of a temporary name, with the NUL */
 #define RESTORE_HELD 16
 
 struct restore_made;
@@ -29,111 +27,115 @@ struct restore_sync {
 	int held[RESTORE_HELD]; /* descriptors of the first files and directories */
 	struct restore_system {
 		uint64_t dev;
-		int fd; /* of a file on this file system */
-	} * systems;    /* file systems of all others */
+		int fd; /* of any file on this file system */
+	} * systems;    /* file systems of the files and directories that are not held */
 	size_t n_systems, cap_systems;
 };
 
 struct restore_priv {
 	struct arena arena;
-	/* The directory opened last: its path and its descriptor. */
+	/* The directory that was opened last: its path and its descriptor. */
 	struct buf dir;
 	int dirfd;
-	bool planning;      /* no directory has been made yet, so missing is still right */
-	struct str missing; /* path of a directory that did not exist */
+	bool planning;      /* no directory has been made yet, so 'missing' is valid */
+	struct str missing; /* path of a directory that does not exist */
 	struct restore_touched *touched;
 	size_t n_touched, cap_touched;
-	uint32_t *slots; /* hash table by dir: index into touched, plus 1 */
+	uint32_t *slots; /* hash table of directories; values are indexes in 'touched', plus 1 */
 	size_t n_slots;  /* a power of two */
 	unsigned temp;
 	uint64_t done;
-	/* Files that still have a temporary name. */
+	/* Files that still have temporary names. */
 	struct restore_made *made;
 	size_t n_made, cap_made;
 	uint64_t made_bytes;
 	struct restore_sync sync;
-	/* signals that ask us to end; they are blocked, and checked between two steps */
+	/*
+	 * signals that would end this process; they are blocked, and looked for between two steps
+	 */
 	sigset_t ends;
 };
 
 /* --- restore_see.c --- */
 
 /*
- * Open the directory that holds a path.  Returns its descriptor, which is borrowed until the next
- * call, or a negative error.  *name is set to the last name of the path.
+ * Open the directory that contains a path.  Returns its descriptor, which is valid until the next
+ * call, or a negative error.  *name is set to the last name in the path.
  */
 int restore_see_parent(
 	struct restore *restore, struct str path, const char **name, struct err *err);
 /* Close the directory that was opened last, since it may have been removed or replaced. */
 void restore_see_forget(struct restore *restore);
-/* Read the present state of a file's path. */
+/* Read the present state of a file's path into seen. */
 int restore_see(struct restore *restore, const struct bundle_file *file, struct restore_seen *seen,
 	struct err *err);
 /*
- * Returns 1 if the present state has the type and content of a side of the bundle, else 0, or a
- * negative error.
+ * Returns 1 if the present state has the type and the content that the bundle has for a side, 0 if
+ * it differs, or a negative error.
  */
 int restore_see_matches(struct restore *restore, const struct bundle_file *file,
 	enum bundle_side side, struct restore_seen *seen, struct err *err);
-/* Whether a time is the recorded one, with the precision that the bundle has. */
+/* Whether a time is the recorded time, compared with the precision of the bundle. */
 bool restore_see_same_time(const struct bundle_state *state, int64_t mtime);
 
 /* --- restore_plan.c --- */
 
 /* Returns the step of a path, or NULL if there is none. */
 struct restore_step *restore_plan_find(const struct restore *restore, struct str path);
-/* Whether the step makes a file, link or node; directories do not count. */
+/* Whether the step makes a file that is not a directory. */
 bool restore_plan_makes(const struct restore_step *step);
 /*
- * Skip the path of a step after the error 'why'.  Returns a negative error if 'why' would stop
- * every other path, too.
+ * Skip the path of a step after the error 'why'.  Returns a negative error if 'why' would also
+ * occur with every other path.
  */
 int restore_plan_fail(
 	struct restore *restore, struct restore_step *step, const struct err *why, struct err *err);
 
 /* --- restore_move.c --- */
 
-/* Plan the renames of things without a record.  This is called after the steps were planned. */
+/* Plan the renames of things without a record.  Called after the steps have been planned. */
 int restore_move_plan(struct restore *restore, struct err *err);
-/* Whether this path will be renamed. */
+/* Whether this path is going to be renamed. */
 bool restore_move_leaves(const struct restore *restore, struct str path);
-/* Whether something below this directory will be renamed. */
+/* Whether any path below this directory is going to be renamed. */
 bool restore_move_leaves_from(const struct restore *restore, struct str directory);
 /*
- * Carry out one rename.  With exchange, the thing is swapped with the one in its place.  Returns 1,
- * or 0 if the place is taken, or a negative error.
+ * Carry out one rename.  With exchange, the thing is exchanged with the thing in its place.
+ * Returns 1, or 0 if the place is taken, or a negative error.
  */
 int restore_move_apply(
 	struct restore *restore, struct restore_move *move, bool exchange, struct err *err);
 
 /* --- restore_dir.c --- */
 
-/* Invent a temporary name. */
+/* Write a new temporary name to out. */
 void restore_dir_temp(struct restore *restore, char out[RESTORE_TEMP]);
-/* Whether this is a temporary name of a restore that was killed. */
+/* Whether this is a temporary name that a killed restore has left. */
 bool restore_dir_is_leftover(const char *name);
 /* Read the marks that killed restores have left, and remove their temporary files. */
 void restore_dir_take_over(struct restore *restore);
-/* Whether a restore was killed before the directory was finished. */
+/*
+ * Whether the directory has the mark of a restore that was killed before it finished the directory.
+ */
 bool restore_dir_is_marked(int dir, const char *name);
 void restore_dir_unmark(int dir, const char *name);
 /*
- * Open the directory of a path for changes, and make directories that are missing.  Returns the
- * same as restore_see_parent.
+ * Open the directory that contains a path, to change names in it.  Missing directories are made.
+ * Returns the same as restore_see_parent.
  */
 int restore_dir_enter(struct restore *restore, struct str path, const char **name, struct err *err);
-/* Do the same as restore_dir_enter, but fail if a directory is missing. */
+/* Open a directory as restore_dir_enter does, but fail if it is missing. */
 int restore_dir_enter_old(
 	struct restore *restore, struct str path, const char **name, struct err *err);
 /*
- * Make a directory with the mode of want.  'usual' is the mode if want is NULL or has none.
+ * Make a directory with the mode of want.  'usual' is its mode if want is NULL or has no mode.
  * Returns 0 or -errno.
  */
 int restore_dir_make(struct restore *restore, int dir, const char *name,
 	const struct bundle_state *want, mode_t usual);
 /*
- * Set modes and times of all directories that were entered.  'early' is set if the restore was cut
- * short.
+ * Set the modes and times of all directories that were entered.  'early' is set if the restore was
+ * cut short.
  */
 void restore_dir_finish(struct restore *restore, bool early);
 
@@ -142,24 +144,22 @@ void restore_dir_finish(struct restore *restore, bool early);
 /* Give the file at name the attributes of the wanted state. */
 int restore_attr_set(struct restore *restore, const struct restore_step *step, int dir,
 	const char *name, struct err *err);
-/* Set only the time of the file at name. */
+/* Set only the mtime of the file at name. */
 int restore_attr_time(int dir, const char *name, const struct bundle_state *want, struct err *err);
 
 /* --- restore_make.c --- */
 
-/* Returns 0, or ERR_BUSY if the path is no longer as the plan saw it. */
+/* Check that the path is still in the state that the plan found.  Returns ERR_BUSY if it is not. */
 int restore_make_check(const struct restore *restore, const struct restore_step *step, int dir,
 	const char *name, struct err *err);
 int restore_make_dir(struct restore *restore, struct restore_step *step, struct err *err);
-/* Make a file, link or node under a temporary name. */
+/* Make a file that is not a directory, under a temporary name. */
 int restore_make(struct restore *restore, struct restore_step *step, struct err *err);
-/*
- * Whether there are so many files with temporary names that restore_make_finish should be called.
- */
+/* Whether restore_make_finish should be called, because many files have temporary names. */
 bool restore_make_is_much(const struct restore *restore);
 /*
- * Sync all files with temporary names, and rename them into place.  report is called for each of
- * them, with the error 'why' if its rename failed, or else with NULL.
+ * Sync all files with temporary names, and rename them into place.  report is called for each
+ * file.  'why' is the error of its rename, or NULL if the rename succeeded.
  */
 int restore_make_finish(struct restore *restore,
 	int (*report)(struct restore *restore, struct restore_step *step, const struct err *why,

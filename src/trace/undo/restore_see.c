@@ -1,7 +1,4 @@
-/*
- * Reads the present state of a path, and compares it with the state that one side of the bundle
- * has.
- */
+/* Reads the present state of a path, and compares it with a state in the bundle. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -32,7 +29,7 @@ int restore_see_parent(struct restore *restore, struct str path, const char **na
 		dir = STR(".");
 	if (priv->dirfd >= 0 && str_eq(dir, (struct str){ priv->dir.data, priv->dir.len }))
 		return priv->dirfd;
-	/* A missing directory is looked up only once for all paths below it. */
+	/* Look up a missing directory only once for all paths below it. */
 	if (priv->planning && priv->missing.len && str_within(dir, priv->missing))
 		return err_set(err, ERR_NOT_FOUND, "no file '%.*s'", (int)dir.len, dir.ptr);
 	restore_see_forget(restore);
@@ -44,8 +41,8 @@ int restore_see_parent(struct restore *restore, struct str path, const char **na
 }
 
 /*
- * Returns the length of the shortest leading part of a path that exists but is no directory, or 0
- * if there is none.
+ * Returns the length of the shortest leading part of a path that exists and is not a directory, or
+ * 0 if there is no such part.
  */
 static size_t first_obstacle(const struct restore *restore, struct str path)
 {
@@ -65,9 +62,10 @@ static size_t first_obstacle(const struct restore *restore, struct str path)
 }
 
 /*
- * Handle a path whose parent directory cannot be opened, since a part of the path is no directory.
- * If the bundle has a directory there, that is no error: nothing is at the path now.  Otherwise it
- * is an error, since the restore must not go through that part: it may be a link.
+ * Handle a path whose parent directory cannot be opened, because a part of the path is not a
+ * directory.  If the bundle has a directory there, this is not an error: no file is at the path
+ * now.  Otherwise it is an error, since that part may be a symbolic link, and a restore must not
+ * follow links.
  */
 static int see_obstacle(
 	const struct restore *restore, struct str path, const struct err *why, struct err *err)
@@ -157,7 +155,7 @@ bool restore_see_same_time(const struct bundle_state *state, int64_t mtime)
 	       mtime - state->mtime < WHEN_SECOND;
 }
 
-/* Whether the command only set the times of the file, so that both sides have the same content. */
+/* Whether the command only set the times of the file, so that both states have the same content. */
 static bool is_only_retimed(const struct bundle_file *file)
 {
 	const unsigned kept = BUNDLE_EXISTENCE | BUNDLE_METADATA | BUNDLE_READ | BUNDLE_EXECUTE;
@@ -193,7 +191,7 @@ static int matches_content(struct restore *restore, const struct bundle_file *fi
 		return rc < 0 ? rc : hash_eq(&state->blocks, &blocks);
 	}
 	rc = bundle_content_hash(restore->bundle, file, side, &want, err);
-	if (rc <= 0) /* without a content to compare, the time decides */
+	if (rc <= 0) /* if contents cannot be compared, the times decide */
 		return rc < 0 ? rc : matches_time(file, side, seen->mtime);
 	if (!seen->hashed && (rc = digest_path(restore, file, digest_fd, &seen->hash, err)) < 0)
 		return rc;

@@ -1,8 +1,8 @@
 /*
- * Syncs many files at once.  A file must be on the disk before it is renamed into place.  Otherwise
- * it might be empty after a crash.  To sync each of many files would take longer than everything
- * else.  So files are made under temporary names until there are many.  Then their file systems are
- * synced, and the files are renamed.
+ * Syncs many files at once.  A file must be on the disk before it is renamed into place, because it
+ * might be empty after a crash otherwise.  Syncing each of many files would take longer than the
+ * rest of the restore.  So files are made under temporary names until there are many.  Then their
+ * file systems are synced, and the files are renamed.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -30,8 +30,8 @@ void restore_sync_note(struct restore *restore, int fd)
 		return;
 	sync->count++;
 	/*
-	 * The first files are held open.  If no others follow, each of them is synced by itself,
-	 * since to sync their file system would write the data of other programs, too.
+	 * Hold the first files open.  If there are no more, each of them is synced alone, since a
+	 * sync of the whole file system would also write the data of other programs.
 	 */
 	if (sync->count <= RESTORE_HELD) {
 		sync->held[sync->count - 1] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
