@@ -1,7 +1,7 @@
 /*
- * backend - the functions a backend implements, and the open workspace they work on.
+ * backend - the functions that a backend implements, and the open workspace that they work on.
  *
- * Only the files of this folder include this header: others use workspace.h.
+ * Only the files of this folder include this header.  Other folders use workspace.h.
  */
 #pragma once
 #include "tree/scan.h"
@@ -11,10 +11,11 @@ struct workspace_backend {
 	struct workspace_kind kind;
 	/*
 	 * Returns 1 if this backend can work for an environment at rootfd, or 0 with the reason in
-	 * why.  The function tries out what the backend needs and leaves nothing behind.
+	 * why.  The function tries out all that the backend needs, and removes what it has made for
+	 * that.
 	 */
 	int (*probe)(int rootfd, char why[WORKSPACE_WHY_MAX]);
-	/* workspace.h describes the other functions under the same names. */
+	/* The other functions are described in workspace.h under the same names. */
 	int (*create)(
 		struct workspace *workspace, const struct hash *tree, int donor, struct err *err);
 	int (*open)(struct workspace *workspace, struct err *err);
@@ -22,14 +23,15 @@ struct workspace_backend {
 	int (*save_index)(struct workspace *workspace, struct err *err);
 	int (*apply)(struct workspace *workspace, const struct hash *from, const struct hash *to,
 		struct hash *now, struct err *err);
-	/* NULL: this backend does not freeze, because that would save nothing. */
+	/* NULL for a backend that does not freeze, because freezing would save nothing. */
 	int (*freeze)(struct workspace *workspace, const struct hash *tree, struct err *err);
-	uint64_t freeze_min; /* freezing pays when a capture looks at this many entries or more */
-	/* NULL: programs see the live directory itself. */
+	/* number of entries looked at in a capture from which freezing is worth it */
+	uint64_t freeze_min;
+	/* NULL if programs see the live directory itself. */
 	int (*mount)(struct workspace *workspace, struct workspace_mount *mount, struct err *err);
-	/* NULL: no tree lies below the live tree. */
+	/* NULL if the live tree does not lie on top of another tree. */
 	int (*lower_tree)(struct workspace *workspace, struct hash *tree, struct err *err);
-	/* The next two are NULL unless kind.in_place is WORKSPACE_BELOW. */
+	/* The next two functions are NULL unless kind.in_place is WORKSPACE_BELOW. */
 	int (*read_in_place)(
 		struct workspace *workspace, int source, struct hash *tree, struct err *err);
 	int (*drift)(
@@ -41,22 +43,24 @@ struct workspace_backend {
 struct workspace {
 	const struct workspace_backend *backend;
 	struct workspace_setup setup;
-	bool running_left; /* see workspace_change */
-	const int *inside; /* for a capture: root directory of programs inside; NULL: none run */
+	bool running_left; /* see struct workspace_change */
+	const int *inside; /* for a capture: root directory of running programs; NULL: none run */
 	struct workspace_counters *counters;
-	struct workspace_counters uncounted; /* where counters points by default */
+	/* the counters that are in use until the caller sets others */
+	struct workspace_counters uncounted;
 
-	/* set by the backend */
-	int live;             /* the live directory, -1 while closed */
-	int index;            /* the directory of index files */
-	int shown;            /* the live tree as programs inside see it, -1: not known; owned */
-	uint32_t shown_shift; /* see workspace_apply_through */
+	/* These members are set by the backend. */
+	int live;             /* the live directory; -1 while the workspace is closed */
+	int index;            /* the directory that has the index files */
+	int shown;            /* the live tree as running programs see it, owned; -1: not known */
+	uint32_t shown_shift; /* difference of ids in 'shown'; see workspace_apply_through */
 	void *own;            /* the data of this backend */
-	bool same;            /* the last capture found no difference from the saved index */
-	uint64_t entries;     /* entries the last capture looked at */
-	bool untidy;          /* there is work for workspace_tend */
+	bool same;            /* the last capture found no difference to the saved index */
+	uint64_t entries;     /* number of entries that the last capture looked at */
+	bool untidy;          /* workspace_tend would find work */
 	struct scan scan;
-	char temp[WORKSPACE_NAME_MAX + 32]; /* name of the index being written; "" if none is */
+	/* name of the index file that is being written, or "" */
+	char temp[WORKSPACE_NAME_MAX + 32];
 };
 
 extern const struct workspace_backend workspace_overlay;
@@ -64,8 +68,8 @@ extern const struct workspace_backend workspace_btrfs;
 extern const struct workspace_backend workspace_copy;
 extern const struct workspace_backend workspace_reflink;
 
-/* All backends, best first; NULL-terminated. */
+/* All backends, the best first.  The list ends with NULL. */
 extern const struct workspace_backend *const workspace_backends[];
 
-/* Returns the backend called name, or NULL if there is none. */
+/* Returns the backend with this name, or NULL if there is none. */
 const struct workspace_backend *workspace_backend(const char *name);

@@ -1,21 +1,22 @@
 /*
- * btrfs - the live tree is a subvolume.
+ * btrfs - the backend whose live tree is a subvolume.
  *
  * Changes are found by generation.  Every index has a mark: the generation of the subvolume when
  * the walk began, and the tree that the walk found.  A capture first writes out everything that
- * this file system has only in memory, and then reads the generation.  If that is the generation of
- * the mark, nothing has changed and the tree is known.  Otherwise root asks for the inodes that are
- * younger than the mark and looks at no others; an ordinary user walks the tree.  A change that
- * comes after the generation was read, even during the walk, gets a later generation (subvolume.h),
- * so the next capture finds it.  At worst a walk finds no difference, as when only the access time
- * of a symbolic link has moved.  The mark is an extended attribute of the index file, so that both
- * come and go together.
+ * this file system has only in memory, and then reads the generation.  If it is the generation of
+ * the mark, nothing has changed and the tree is known.  Otherwise root lists the inodes that are
+ * younger than the mark and looks at no others, and an ordinary user walks the tree.
+ *
+ * A change that comes after the generation was read, even during the walk, gets a later generation
+ * (subvolume.h), so the next capture finds it.  At worst a walk finds no difference, for example
+ * when only the access time of a symbolic link has changed.  The mark is an extended attribute of
+ * the index file, so that the two are always replaced together.
  *
  * A fork is a snapshot, which costs one transaction, whatever the size of the tree.  The snapshot
- * has the inode numbers and times of its origin, so a copy of the origin's index describes it, too.
- * The copy must be made before the snapshot: afterwards the origin and the snapshot give the same
- * inode numbers to different new files.  Whether the origin's mark holds for the snapshot is
- * checked in the snapshot, which nobody changes yet.
+ * has the inode numbers and times of its origin, so a copy of the origin's index describes it,
+ * too.  The copy must be made before the snapshot, because afterwards the origin and the snapshot
+ * give the same inode numbers to different new files.  Whether the origin's mark holds for the
+ * snapshot is checked in the snapshot, which nobody changes yet.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,16 +39,20 @@
 
 #define MARK_ATTR "user.strata.mark"
 
-/* While the subvolume is in the state 'at', it holds the tree, and the index describes it. */
+/*
+ * A state of the subvolume, and its tree.  While the subvolume is in the state 'at', it has this
+ * tree, and the index describes it.
+ */
 struct mark {
 	struct subvolume at;
-	struct hash exclude; /* of the patterns for excluded files, which the tree depends on */
+	/* hash of the patterns for excluded files, on which the tree depends */
+	struct hash exclude;
 	struct hash tree;
 };
 _Static_assert(sizeof(struct mark) == 96, "compared and stored as it is, without gaps");
 
 struct btrfs {
-	struct mark mark; /* of the capture whose index is not saved yet */
+	struct mark mark; /* mark of a capture whose index has not been saved yet */
 	bool marked;
 };
 
@@ -96,7 +101,7 @@ static int probe_btrfs(int rootfd, char why[WORKSPACE_WHY_MAX])
 	}
 	if (subvolume_delete(rootfd, name, &err) == 0)
 		return 1;
-	/* An empty subvolume can be removed like a directory. */
+	/* Remove the empty subvolume as a directory, which users may do. */
 	(void)unlinkat(rootfd, name, AT_REMOVEDIR);
 	snprintf(why, WORKSPACE_WHY_MAX, "subvolumes cannot be deleted here (%s)",
 		err.errno_value == EPERM ? "mount option user_subvol_rm_allowed is missing"
@@ -119,15 +124,15 @@ static int make_live(int dirfd, const char *name, struct err *err)
 }
 
 /*
- * Delete the subvolume of a live tree.  That fails if this user has lost the right to delete it, or
- * if a program has made subvolumes inside.  Then the subvolume is emptied like any directory.
+ * Delete the subvolume of a live tree.  This fails if the user has lost the right to delete it, or
+ * if a program has made subvolumes in it.  Then the subvolume is emptied like a directory.
  */
 static int remove_live(int dirfd, const char *name, struct err *err)
 {
 	struct err ignored = { 0 };
 	owned_fd int live = at_open(dirfd, name, O_RDONLY | O_DIRECTORY, &ignored);
 
-	/* A read-only subvolume cannot be emptied by anybody, and deleted only by root. */
+	/* Nobody can empty a read-only subvolume, and only root can delete it. */
 	if (live >= 0)
 		(void)subvolume_make_writable(live, &ignored);
 	if (subvolume_delete(dirfd, name, &ignored) == 0)
@@ -177,8 +182,8 @@ static bool write_mark(int index, const char *name, const struct mark *mark)
 }
 
 /*
- * Whether two marks are of the same state.  Their trees are not compared, since a mark may lack the
- * tree.
+ * Whether two marks describe the same state.  Their trees are not compared, since a mark may lack
+ * its tree.
  */
 static bool same_state(const struct mark *a, const struct mark *b)
 {
@@ -186,7 +191,7 @@ static bool same_state(const struct mark *a, const struct mark *b)
 }
 
 /*
- * Write out all changes and read the state of the live tree.  Returns false if the state cannot be
+ * Write out all changes of the live tree and read its state.  Returns false if the state is not
  * known.
  */
 static bool read_state(const struct workspace *ws, struct mark *mark)
@@ -210,7 +215,9 @@ static uint64_t count_reports(const struct report *report)
 	return n;
 }
 
-/* List the inodes that changed since the saved mark.  Returns false if that cannot be found out. */
+/*
+ * List the inodes that have changed since the saved mark.  Returns false if they cannot be listed.
+ */
 static bool list_changed(const struct workspace *ws, struct scan_inodes *changed)
 {
 	const struct btrfs *btrfs = ws->own;
@@ -225,8 +232,8 @@ static bool list_changed(const struct workspace *ws, struct scan_inodes *changed
 }
 
 /*
- * Find the changes by walking the tree.  After an incomplete walk the tree is not marked with its
- * generation, so that the next capture walks it again.
+ * Find the changes by walking the tree.  After an incomplete walk the index gets no mark, so that
+ * the next capture walks the tree again.
  */
 static int capture_by_walk(
 	struct workspace *ws, struct indexed_options options, struct hash *tree, struct err *err)
@@ -268,7 +275,7 @@ static int save_btrfs(struct workspace *ws, struct err *err)
 	struct btrfs *btrfs = ws->own;
 
 	/*
-	 * If the walk found no difference, the old index stays and gets the new mark, which saves
+	 * If the walk found no difference, the old index stays and gets the new mark.  This saves
 	 * the next capture its walk.
 	 */
 	if (btrfs->marked && ws->temp[0])
@@ -289,7 +296,7 @@ static int write_tree(struct workspace *ws, const struct hash *from, const struc
 	struct btrfs *btrfs = ws->own;
 	owned(applied_release) struct applied applied = APPLIED_INIT;
 	struct indexed_options options = { .adopt = to, .applied = &applied };
-	/* A program may have made the live tree read-only; a checkout must work nevertheless. */
+	/* A checkout must work even if a program has made the live tree read-only. */
 	int r = subvolume_make_writable(ws->live, err);
 
 	if (r >= 0)
@@ -309,13 +316,13 @@ static int apply_btrfs(struct workspace *ws, const struct hash *from, const stru
 
 /* ------------------------------------------------------------------ forking */
 
-/* The live tree from which a snapshot is made. */
+/* The live tree that a snapshot is made of. */
 struct origin {
 	int fd;
-	int index; /* the index file that the mark belongs to, or -1; owned */
+	int index; /* the index file that has the mark, owned; -1: none */
 	struct mark mark;
 	bool marked;
-	bool known; /* the live tree was as the mark says when that was last checked */
+	bool known; /* when it was last checked, the live tree was in the state of the mark */
 };
 
 static void origin_release(struct origin *origin)
@@ -323,7 +330,7 @@ static void origin_release(struct origin *origin)
 	close_fd(&origin->index);
 }
 
-/* Whether fd is the live tree of the workspace called name of this environment. */
+/* Whether fd is the live tree of the workspace with this name in this environment. */
 static bool is_live_tree(int work, const char *name, int fd)
 {
 	struct statx there, here;
@@ -340,7 +347,7 @@ static bool find_origin(
 	struct err ignored = { 0 };
 	struct mark now = { 0 };
 
-	/* A snapshot would have the excluded files, and would lack the subvolumes inside. */
+	/* A snapshot is no use here: it would contain excluded files, or lack nested subvolumes. */
 	if (donor < 0 || ws->setup.n_exclude || !subvolume_is(donor) ||
 		subvolume_nested(donor, &ignored) != 0)
 		return false;
@@ -356,7 +363,7 @@ static bool find_origin(
 			 store_has(ws->setup.store, OBJECT_TREE, &origin->mark.tree, &ignored) == 1;
 	/*
 	 * If the transaction of the last change was still open when the mark was made, later
-	 * changes may have the same number, so that the mark would not show them.
+	 * changes may have the same number, and the mark would not reveal them.
 	 */
 	origin->known = origin->marked && origin->mark.at.changed <= origin->mark.at.generation &&
 			subvolume_look(donor, &now.at, &ignored) == 0 &&
@@ -377,9 +384,9 @@ static bool copy_index(const struct origin *origin, int index, const char *to)
 
 /*
  * Give the copied index a mark.  'now' is the state of the snapshot.  Returns true if the snapshot
- * holds the tree of the origin's mark: the mark was right, and nothing changed until the snapshot
- * was made.  Otherwise the changed inodes are younger than the origin's mark, in the snapshot as in
- * the origin.
+ * has the tree of the origin's mark, which is so if the mark was right and nothing changed until
+ * the snapshot was made.  Otherwise the changed inodes are younger than the origin's mark, in the
+ * snapshot as in the origin.
  */
 static bool copy_mark(const struct workspace *ws, const char *copy, const struct origin *origin,
 	const struct subvolume *now)
@@ -395,9 +402,9 @@ static bool copy_mark(const struct workspace *ws, const char *copy, const struct
 }
 
 /*
- * Give the origin's mark the generation that the origin has now, since making the snapshot has
- * moved that generation.  This is done only if the origin has not changed since.  'then' is the
- * state of the snapshot, whose files are as the origin's index says.
+ * Set the generation in the origin's mark to the present generation of the origin, which the
+ * snapshot has changed.  This is done only if the origin is otherwise unchanged.  'then' is the
+ * state of the snapshot, whose files are those of the origin's index.
  */
 static void renew_mark(struct origin *origin, const struct subvolume *then)
 {
@@ -412,8 +419,8 @@ static void renew_mark(struct origin *origin, const struct subvolume *then)
 }
 
 /*
- * Open the snapshot.  copy is the name of a copy of the origin's index, or NULL.  *tree becomes the
- * tree of the snapshot.
+ * Open the snapshot.  copy is the name of a copy of the origin's index, or NULL.  *tree is set to
+ * the tree of the snapshot.
  */
 static int open_fork(struct workspace *ws, struct origin *origin, const char *copy,
 	struct hash *tree, struct err *err)
@@ -441,8 +448,8 @@ static int open_fork(struct workspace *ws, struct origin *origin, const char *co
 }
 
 /*
- * Make the live tree a snapshot of donor.  Returns 1 with the snapshot's tree in *tree, or 0 if
- * that is not possible.
+ * Make the live tree a snapshot of donor.  Returns 1 with the snapshot's tree in *tree, or 0 if a
+ * snapshot is not possible.
  */
 static int fork_live(struct workspace *ws, int work, int donor, struct hash *tree, struct err *err)
 {
@@ -474,8 +481,8 @@ static int create_btrfs(struct workspace *ws, const struct hash *tree, int donor
 		return workspace_open(ws, err);
 	owned_fd int work = livedir_work(ws, err);
 	/*
-	 * This workspace is not in the database yet, so only an interrupted create can have left
-	 * files under its name.
+	 * This workspace is not in the database yet.  So if its name is taken by files, an
+	 * interrupted create has left them.
 	 */
 	int r = work < 0 ? work : remove_live(work, ws->setup.name, err);
 	if (r >= 0)

@@ -22,20 +22,26 @@ void indexed_close(struct workspace *ws)
 	close_fd(&ws->index);
 }
 
-/* Create the file of the new index: beside the old index, or in memory for a scratch workspace. */
+/*
+ * Make the file for the new index.  It is beside the old index, or in memory for a scratch
+ * workspace.
+ */
 static int open_spool(struct workspace *ws, struct err *err)
 {
 	if (ws->setup.scratch)
 		return at_tmpfile(-1, err);
-	/* This process holds the lock, so a file of this name was left by a process that died. */
+	/*
+	 * This process holds the lock, so an existing file of this name was left by a killed
+	 * process.
+	 */
 	snprintf(ws->temp, sizeof(ws->temp), ".%s", ws->setup.name);
 	(void)unlinkat(ws->index, ws->temp, 0);
 	return at_create(ws->index, ws->temp, O_RDWR | O_EXCL, 0600, err);
 }
 
 /*
- * Open the saved index, unless it names objects that the store lacks.  With such an index, a
- * capture would never store those objects again.
+ * Open the saved index, unless it names objects that the store lacks.  A capture with such an index
+ * would never store those objects again.
  */
 static struct windex *trusted_index(struct workspace *ws)
 {
@@ -61,8 +67,8 @@ bool indexed_own_place(const struct workspace *ws, struct scan_skip *skip)
 }
 
 /*
- * Whether programs may have mapped files of this workspace for writing.  Programs never map files
- * of a base or a layer, whose struct workspace has no backend.
+ * Whether programs may have mapped files of this workspace for writing.  Bases and layers have a
+ * struct workspace without a backend, and programs never map their files.
  */
 static bool may_be_mapped(const struct workspace *ws)
 {
@@ -156,7 +162,7 @@ int indexed_discard(struct workspace *ws, struct err *err)
 	/* A fork without an upper directory has no changes. */
 	if (ws->live < 0)
 		return 0;
-	/* The new index is kept in memory, since the disk may be full. */
+	/* Keep the new index in memory, since the disk may be full. */
 	int spool = at_tmpfile(-1, err);
 	int r = spool < 0 ? spool : scan_run(&options, spool, &scan, err);
 

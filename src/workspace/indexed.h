@@ -1,15 +1,17 @@
 /*
- * indexed - capture the live directory of a workspace, compared with the index of the last capture.
+ * indexed - captures the live directory of a workspace by comparing it with the index of the last
+ * capture.
  *
- * All backends use this.  A new index is written beside the old one while the capture runs, and
- * replaces it when every object it names is durable.
+ * All backends use this file.  A new index is written beside the old one while the capture runs.
+ * It replaces the old one after every object that it names is durable.
  */
 #pragma once
 #include "workspace/backend.h"
 
-/* The members other than lower are described in scan.h. */
+/* Options of a capture.  All members except lower are described in scan.h. */
 struct indexed_options {
-	const struct hash *lower; /* ws->live is the upper of an overlay on this tree; or NULL */
+	/* tree below the upper directory ws->live of an overlay; else NULL */
+	const struct hash *lower;
 	bool other_ids;
 	const struct hash *adopt;
 	const struct applied *applied;
@@ -19,23 +21,24 @@ struct indexed_options {
 int indexed_capture(struct workspace *ws, const struct indexed_options *with, struct hash *tree,
 	struct err *err);
 /*
- * Find the files of the live tree that programs have mapped.  Returns false if there can be none.
+ * Find the files of the live tree that programs have mapped.  Returns false if programs cannot have
+ * mapped any.
  */
 bool indexed_mapped(const struct workspace *ws, struct mapped *mapped);
-/* See workspace_discard. */
+/* Does the work of workspace_discard. */
 int indexed_discard(struct workspace *ws, struct err *err);
-/* See workspace_save_index. */
+/* Does the work of workspace_save_index. */
 int indexed_save(struct workspace *ws, struct err *err);
-/* Give up a capture whose index was not saved. */
+/* Discard a capture whose index was not saved. */
 void indexed_drop(struct workspace *ws);
 /*
- * Give up a capture that was not saved, and close the live directory and the directory of index
- * files.
+ * Discard a capture whose index was not saved, and close the live directory and the directory of
+ * index files.
  */
 void indexed_close(struct workspace *ws);
 
 /*
- * Set *skip to the environment's own directory, which may lie in the live tree.  Returns false if
- * the directory cannot be looked at.
+ * Set *skip to the environment's own directory, which may be inside the live tree.  Returns false
+ * if stat fails for that directory.
  */
 bool indexed_own_place(const struct workspace *ws, struct scan_skip *skip);

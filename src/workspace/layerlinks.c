@@ -12,7 +12,8 @@
 #include "workspace/stack.h"
 
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
-#define BOOT_SIZE 13 /* how many of the id's 36 characters are used: 48 bits */
+/* the first characters of the boot id, which have 48 bits, identify a boot */
+#define BOOT_SIZE 13
 #define RESERVE_TRIES 4096
 
 const char *layerlinks_name(char out[LAYERLINKS_NAME], unsigned number, const char *suffix)
@@ -58,7 +59,7 @@ int layerlinks_read_on(int dirfd, unsigned number, struct layerlinks_on *on, str
 	on->below = on->base = 0;
 	if (sscanf(text, "@%u.%n", &on->base, &end) != 1)
 		(void)sscanf(text, "%u.%n", &on->below, &end);
-	/* A malformed link counts as missing: a layer can always be made again. */
+	/* A malformed link counts as missing, since a layer can always be made again. */
 	return end && stack_tree_parse(text + end, &on->tree);
 }
 
@@ -117,7 +118,10 @@ int layerlinks_find(int dirfd, const struct hash *tree, unsigned *number, struct
 	if (r <= 0)
 		return r;
 	*number = (unsigned)strtoul(text, NULL, 10);
-	/* The number may have been given to another layer since the link was written. */
+	/*
+	 * Check the tree of the layer, since the number may have been given to another layer after
+	 * the link was written.
+	 */
 	r = layerlinks_read_on(dirfd, *number, &on, err);
 	return r > 0 ? hash_eq(&on.tree, tree) : r;
 }
@@ -145,8 +149,8 @@ int layerlinks_reserve(int dirfd, const struct layerlinks_on *on, unsigned *numb
 	for (unsigned i = 0; i < RESERVE_TRIES; i++) {
 		*number = next + i;
 		/*
-		 * A directory without its link N.on is about to be removed, so its number is not
-		 * free.
+		 * The number of a directory without its link N.on is not free, since that directory
+		 * is about to be removed.
 		 */
 		errno = EEXIST;
 		if (!at_exists(dirfd, layerlinks_name(name, *number, "")) &&

@@ -1,19 +1,18 @@
 /*
- * layerlinks - the records about each layer, and the chains that layers form.
+ * layerlinks - the data that are recorded about each layer, and the chains that layers form.
  *
  *	layers/N      layer number N: the difference to the tree below it
- *	layers/N.on   BELOW.TREE: what layer N lies on, and the tree that both show together.
- *	              BELOW is the number of a layer, or @B for base number B
- *	layers/N.ok   BOOT, or BOOT.ENTRIES.BYTES once layer N was measured: layer N is whole.
- *	              BOOT~ instead of BOOT: this machine could not restore all of its tree
- *	layers/TREE   N: the layer to take for TREE
- *	layers/next   the number to try first for a new layer
- *	layers/limit  how many bytes all layers may take; absent: a share of the disk
+ *	layers/N.on   BELOW.TREE: the layer or base that layer N lies on, and the tree that both
+ *show together.  BELOW is the number of a layer, or @B for base number B layers/N.ok   BOOT, or
+ *BOOT.ENTRIES.BYTES once layer N was measured: layer N is whole. BOOT~ instead of BOOT: this
+ *machine could not restore all of its tree layers/TREE   N: the layer to take for TREE layers/next
+ *the number to try first for a new layer layers/limit  how many bytes all layers may take; absent:
+ *a share of the disk
  *
  * Everything except the layers themselves is kept in targets of symbolic links (stack.h).
  *
- * Layers are not synced.  The mark N.ok is made after everything else of a layer and removed before
- * everything else.  It counts only during one boot of the machine, since a power cut may damage a
+ * Layers are not synced.  The mark N.ok is made after all other parts of a layer, and removed
+ * before them.  It is valid only during one boot of the machine, since a power cut may damage a
  * layer and leave its mark.
  */
 #pragma once
@@ -24,55 +23,63 @@
 #include "core/hash.h"
 
 #define LAYERLINKS_DIR "layers"
-#define LAYERLINKS_DEPTH_MAX 64 /* the most layers of a chain */
-#define LAYERLINKS_NAME 16      /* size of N.on and the like, with the NUL */
+#define LAYERLINKS_DEPTH_MAX 64 /* maximum number of layers in a chain */
+#define LAYERLINKS_NAME 16      /* size of a name such as N.on, with the NUL */
 #define LAYERLINKS_NEXT "next"
 #define LAYERLINKS_LIMIT "limit"
 
 struct layerlinks_on {
-	unsigned below; /* number of a layer, or 0: a base */
-	unsigned base;  /* number of the base if below is 0 */
+	unsigned below; /* number of the layer below; 0: the layer lies on a base */
+	unsigned base;  /* number of the base, if below is 0 */
 	struct hash tree;
 };
 
 struct layerlinks_ok {
-	bool whole;    /* marked in this boot */
-	bool inexact;  /* not all of the tree could be restored here */
-	bool measured; /* entries and bytes are known */
+	bool whole;    /* the layer has a mark of this boot */
+	bool inexact;  /* this machine could not restore all of the layer's tree */
+	bool measured; /* 'entries' and 'bytes' are known */
 	uint64_t entries, bytes;
 };
 
 /*
- * Write a file name of layer number to out, and return out.  suffix is ".on", ".ok", or "" for the
- * layer itself.
+ * Write a file name of layer number to out, and return out.  suffix is ".on" or ".ok", or "" for
+ * the name of the layer itself.
  */
 const char *layerlinks_name(char out[LAYERLINKS_NAME], unsigned number, const char *suffix);
-/* Whether name is the name of a layer itself.  If so, *number is the layer's number. */
+/*
+ * Whether name is the name of a layer without a suffix.  If it is, *number is set to the number of
+ * the layer.
+ */
 bool layerlinks_is_layer(const char *name, unsigned *number);
 
 /* Read the link N.on or N.ok of layer number.  Returns 1, or 0 if there is no such link. */
 int layerlinks_read_on(int dirfd, unsigned number, struct layerlinks_on *on, struct err *err);
 int layerlinks_read_ok(int dirfd, unsigned number, struct layerlinks_ok *ok, struct err *err);
-/* Mark a layer as whole.  The mark also records the other members of ok. */
+/* Mark a layer as whole.  The mark records the other members of ok, too. */
 int layerlinks_mark(int dirfd, unsigned number, const struct layerlinks_ok *ok, struct err *err);
 int layerlinks_unmark(int dirfd, unsigned number, struct err *err);
 /*
- * Returns a short text that stands for this boot of the machine, or NULL if the kernel has no id
- * for it.
+ * Returns a short text that identifies this boot of the machine, or NULL if the kernel has no boot
+ * id.
  */
 const char *layerlinks_boot(void);
 
-/* Find the layer to take for a tree.  Returns 1 with its number, or 0 if there is none. */
+/*
+ * Find the layer to take for a tree.  Returns 1 with its number, or 0 if no layer shows the tree.
+ */
 int layerlinks_find(int dirfd, const struct hash *tree, unsigned *number, struct err *err);
 int layerlinks_prefer(int dirfd, const struct hash *tree, unsigned number, struct err *err);
 
-/* Choose the number of a new layer and write its N.on; the caller makes its directory. */
+/*
+ * Reserve a number for a new layer by writing its link N.on.  The caller makes the layer's
+ * directory.
+ */
 int layerlinks_reserve(
 	int dirfd, const struct layerlinks_on *on, unsigned *number, struct err *err);
-/* Remove a layer that has no mark yet. */
+/* Remove a layer that has no mark yet, with its links. */
 void layerlinks_give_up(int dirfd, unsigned number);
 
-/* A layer and all layers below it, topmost first. */
+/* A layer and all layers below it, the topmost first. */
 struct layerlinks_chain {
 	unsigned base;
 	size_t n;

@@ -1,8 +1,9 @@
 /*
- * A directory of the result is built from the directories of the same path in the layers, topmost
- * first.  Of each name the topmost entry counts.  If that entry is a directory, the directories
- * below are merged into it, down to the first layer that has something else under the name or whose
- * directory is opaque.  That layer hides everything deeper, so the result is opaque, too.
+ * Builds each directory of the result from the directories with the same path in the layers, the
+ * topmost first.  For each name the topmost entry counts.  If that entry is a directory, the
+ * directories below it are merged into it, down to the first layer that has another file type under
+ * the name or whose directory is opaque.  That layer hides all deeper layers, so the result is
+ * opaque, too.
  */
 #include "workspace/layermerge.h"
 
@@ -19,14 +20,14 @@
 #include "core/own.h"
 #include "tree/xattrs.h"
 
-#define DEPTH_MAX 16384 /* nested directories */
+#define DEPTH_MAX 16384 /* maximum nesting of directories */
 
-/* One directory of the result. */
+/* A directory of the result while it is being built. */
 struct merging {
 	int out;
-	int from[LAYERLINKS_DEPTH_MAX]; /* topmost first; owned */
+	int from[LAYERLINKS_DEPTH_MAX]; /* the directories to merge, the topmost first; owned */
 	size_t n;
-	bool opaque; /* the directory hides what lies below the merged layers */
+	bool opaque; /* the result hides the directories below the merged layers */
 	unsigned level;
 };
 
@@ -69,8 +70,8 @@ static int copy_xattrs(int from, int to)
 }
 
 /*
- * Give the result the attributes of the topmost directory.  The times are set last, since each new
- * name in a directory moves them.
+ * Give the result the attributes of the topmost directory.  The times are set last, since every
+ * name that is made in a directory changes them.
  */
 static int copy_attributes(const struct merging *dir)
 {
@@ -107,7 +108,10 @@ static int open_below(int dirfd, const char *name)
 	return at_name_open(dirfd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
 }
 
-/* Open the directories called name in the layers from first on, down to one that hides the rest. */
+/*
+ * Open the directories with this name in the layers, beginning with number 'first' and ending with
+ * a directory that hides the rest.
+ */
 static int open_sources(
 	const struct merging *dir, size_t first, const char *name, struct merging *below)
 {
@@ -138,7 +142,7 @@ static int open_sources(
 
 static int merge_below(struct merging *dir, size_t first, const char *name, struct err *err)
 {
-	/* This struct is not on the call stack, because directories can be nested very deeply. */
+	/* Allocate this struct, because directories can be nested too deeply for the call stack. */
 	struct merging *below = mem_alloc(sizeof(*below));
 	int r = 0;
 
@@ -158,8 +162,8 @@ static int merge_below(struct merging *dir, size_t first, const char *name, stru
 }
 
 /*
- * Add one name.  A whiteout is made anew and not linked, because the number of links to an inode is
- * limited.
+ * Add one name to the result.  A whiteout is made anew and not linked, because an inode can have
+ * only a limited number of links.
  */
 static int merge_name(struct merging *dir, size_t first, const char *name, const struct statx *stx,
 	struct err *err)
@@ -173,7 +177,7 @@ static int merge_name(struct merging *dir, size_t first, const char *name, const
 	return r < 0 ? err_errno(err, "merge '%s'", name) : 0;
 }
 
-/* Add the names of one layer that no layer above it has. */
+/* Add the names of one layer that are in no layer above it. */
 static int merge_names(struct merging *dir, size_t first, struct err *err)
 {
 	int fd = open_below(dir->from[first], ".");

@@ -4,10 +4,10 @@
 
 #include "tree/treediff.h"
 
-#define ENTRY_COST 4096 /* bytes whose writing costs as much as a name, an inode and a block */
-/* Bytes whose writing costs as much as one more layer in a chain. */
+#define ENTRY_COST 4096 /* bytes that take as long to write as a name, an inode and a block */
+/* Bytes that take as long to write as one more layer in a chain costs over time. */
 #define DEPTH_COST (8 * ENTRY_COST)
-#define NEAR_MAX 4 /* most layers to compare, of those for the trees that the caller names */
+#define NEAR_MAX 4 /* maximum number of layers to compare among those for layers->near */
 
 struct candidate {
 	struct stack stack;
@@ -19,7 +19,7 @@ struct search {
 	int dirfd;
 	const struct hash *tree;
 	struct candidate best;
-	uint64_t cost; /* of the best candidate */
+	uint64_t cost; /* cost of the best candidate */
 };
 
 struct measure {
@@ -37,7 +37,9 @@ static int add_change(void *arg, const struct treediff_change *change, struct er
 					      : err_set(err, ERR_LIMIT, "another layer is nearer");
 }
 
-/* Keep the candidate if it costs less than the best so far. */
+/*
+ * Compare a candidate with the wanted tree, and keep it if it costs less than the best one so far.
+ */
 static void consider(struct search *search, const struct candidate *candidate)
 {
 	struct measure measure = { .cost = candidate->depth * DEPTH_COST, .limit = search->cost };
@@ -47,7 +49,7 @@ static void consider(struct search *search, const struct candidate *candidate)
 	if (measure.cost >= measure.limit)
 		return;
 	/*
-	 * The comparison fails if it reaches the limit, or if the store has lost a part of the
+	 * The comparison fails if it reaches the limit, or if the store lacks a part of the
 	 * candidate's tree.
 	 */
 	if (treediff_run(search->layers->store, &candidate->stack.tree, search->tree, &options,
@@ -67,7 +69,10 @@ static void consider_layer(struct search *search, const struct layerlinks_chain 
 			 });
 }
 
-/* Compare with the layers right below the overlay, and with ever fewer of the deeper ones. */
+/*
+ * Consider the layers of the overlay's present chain: the upper ones, and fewer and fewer of the
+ * deeper ones.
+ */
 static int consider_here(struct search *search, const struct stack *here, struct err *err)
 {
 	struct layerlinks_chain chain;
@@ -112,7 +117,7 @@ int layernear_find(const struct layers *layers, int dirfd, const struct hash *tr
 		.best.stack = *stack,
 		.cost = UINT64_MAX,
 	};
-	/* The likely candidates come first, because a low cost ends the later comparisons early. */
+	/* Begin with the likely candidates, because a low cost ends the later comparisons early. */
 	int r = consider_near(&search, err);
 
 	if (r >= 0 && here)

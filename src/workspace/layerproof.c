@@ -15,8 +15,8 @@ static int refuse_all_but_owners(void *arg, const struct treediff_change *change
 }
 
 /*
- * Returns 1 if two trees differ in nothing but owners.  Where owners cannot be set, the owners on
- * disk mean nothing.
+ * Returns 1 if two trees differ only in owners.  Where owners cannot be set, the owners on disk
+ * have no meaning.
  */
 static int differ_in_owners(struct store *store, const struct hash *a, const struct hash *b)
 {
@@ -27,10 +27,10 @@ static int differ_in_owners(struct store *store, const struct hash *a, const str
 	       0;
 }
 
-#define UNPROVABLE 2 /* the store no longer has the tree to compare with: its nodes are deleted */
+#define UNPROVABLE 2 /* the store lacks the tree to compare with, since its nodes were deleted */
 
 /*
- * Prove a layer as layerproof_one does, but neither read nor change its mark.  Returns 1, 0,
+ * Prove a layer as layerproof_one does, without using or changing its mark.  Returns 1, 0,
  * UNPROVABLE or a negative error.
  */
 static int shows_tree(const struct layers *layers, int dirfd, unsigned number,
@@ -39,7 +39,7 @@ static int shows_tree(const struct layers *layers, int dirfd, unsigned number,
 	owned(report_release) struct report unsaid = REPORT_INIT;
 	char name[LAYERLINKS_NAME];
 	struct err why = { 0 };
-	/* The layer is captured as if it were the upper directory of a scratch workspace. */
+	/* Capture the layer as if it were the upper directory of a scratch workspace. */
 	struct workspace_counters counters = { 0 };
 	struct workspace ws = {
 		.setup = {
@@ -108,8 +108,8 @@ struct proving {
 };
 
 /*
- * Whether a layer is marked in this boot as showing all of its tree.  Other layers are proved
- * before they are used.
+ * Whether a layer has a mark of this boot, which says that it shows all of its tree.  Other layers
+ * are proved before they are used.
  */
 static bool is_marked(int dirfd, unsigned number)
 {

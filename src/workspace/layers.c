@@ -18,7 +18,7 @@
 #define CURRENT "current"
 #define SKELETON "skeleton"
 #define RUN_DIR "run"
-#define LOCK_NAME "+layers.lock" /* no workspace can have this name */
+#define LOCK_NAME "+layers.lock" /* a workspace cannot have this name, because of the '+' */
 #define LOCK_WAIT_MS 10000
 
 static int open_dir(const struct layers *layers, const char *name, struct err *err)
@@ -54,7 +54,10 @@ static int write_difference(const struct layers *layers, int dirfd, const char *
 
 /* ---------------------------------------------------------------- the base */
 
-/* Make mount points for trees that lack them: proc, sys, dev, and the file resolv.conf. */
+/*
+ * Make a skeleton for trees that lack mount points: the directories proc, sys and dev, and the file
+ * resolv.conf.
+ */
 static int make_skeleton(int base, struct err *err)
 {
 	static const char *const dirs[] = { SKELETON, SKELETON "/proc", SKELETON "/sys",
@@ -69,7 +72,7 @@ static int make_skeleton(int base, struct err *err)
 	return file < 0 ? file : 0;
 }
 
-/* Set *number to the number of the base in use, or to 0 if there is none yet. */
+/* Set *number to the number of the present base, or to 0 if there is none yet. */
 static int current_base(int base, unsigned *number, struct err *err)
 {
 	char text[STACK_TEXT];
@@ -82,7 +85,7 @@ static int current_base(int base, unsigned *number, struct err *err)
 static int fill_base(const struct layers *layers, int base, const char *name,
 	const struct hash *tree, int donor, struct err *err)
 {
-	int r = at_remove_tree(base, name, err); /* left by an init that died */
+	int r = at_remove_tree(base, name, err); /* remove what a killed init has left */
 
 	if (r >= 0)
 		r = at_mkdirs(base, name, 0700, err);
@@ -91,8 +94,8 @@ static int fill_base(const struct layers *layers, int base, const char *name,
 }
 
 /*
- * Make the base called name a link to place.  place is relative to the environment, but the link
- * lies one directory deeper.
+ * Make the base with this name a symbolic link to place.  place is relative to the environment, and
+ * the link lies one directory below it.
  */
 static int link_place(int base, const char *name, const char *place, struct err *err)
 {
@@ -101,7 +104,7 @@ static int link_place(int base, const char *name, const char *place, struct err 
 	return stack_write_text(base, name, from_here, true, err);
 }
 
-/* Measure the size of a base.  This is done once, since a base never changes. */
+/* Measure the size of a base.  One measurement is enough, since a base never changes. */
 static int measure_base(int base, const char *name, struct err *err)
 {
 	char size_name[48], text[STACK_TEXT];
@@ -190,8 +193,8 @@ int layers_lock(int rootfd, enum lock_mode mode, struct err *err)
 }
 
 /*
- * Find a chain of whole layers that shows tree, and note that its top was used just now.  Returns
- * 1, or 0 if there is none.
+ * Find a chain of whole layers that shows tree, and record that its top layer was used just now.
+ * Returns 1, or 0 if no such chain exists.
  */
 static int find_whole(
 	int dirfd, const struct hash *tree, struct layerlinks_chain *chain, struct err *err)
@@ -230,9 +233,9 @@ int layers_reserve(const struct layers *layers, const struct stack *stack, const
 }
 
 /*
- * Mark a new layer.  A layer that does not show all of its tree is not preferred for that tree, so
- * that the next checkout of the tree makes a layer again and reports again what could not be
- * restored.
+ * Mark a new layer.  If the layer does not show all of its tree, it does not become the layer to
+ * take for that tree.  So the next checkout of the tree makes a layer again, and reports again
+ * which files could not be restored.
  */
 static int mark_new(int dirfd, unsigned number, bool inexact, struct err *err)
 {
@@ -264,7 +267,7 @@ int layers_complete(const struct layers *layers, unsigned number, struct err *er
 	return dirfd < 0 ? dirfd : mark_new(dirfd, number, false, err);
 }
 
-/* Make a layer that shows tree on top of stack.  The layer becomes the top of stack. */
+/* Make a layer that shows tree on top of stack.  The new layer becomes the top of stack. */
 static int make_layer(const struct layers *layers, int dirfd, const struct hash *tree,
 	struct stack *stack, struct err *err)
 {
@@ -292,7 +295,8 @@ static int make_layer(const struct layers *layers, int dirfd, const struct hash 
 
 /*
  * Make room on stack for one more layer.  If the chain would be too long to be mounted, its upper
- * half is merged.  If that fails, stack becomes the base, which costs more and always works.
+ * half is merged.  If the merge fails, *stack is set to the base, on which a layer costs more but
+ * always fits.
  */
 static void make_room(int dirfd, struct stack *stack, const struct stack *base)
 {
@@ -346,7 +350,7 @@ int layers_find_or_make(const struct layers *layers, const struct hash *tree,
 }
 
 /*
- * Make sure that every layer of the chain shows its tree: it was marked in this boot, or it is
+ * Check that every layer of the chain shows its tree.  A layer without a mark of this boot is
  * proved now.  Returns 1, or 0 if a layer does not show its tree.
  */
 static int prove_chain(const struct layers *layers, int dirfd, const struct stack *stack,
@@ -355,7 +359,7 @@ static int prove_chain(const struct layers *layers, int dirfd, const struct stac
 	int r = layerlinks_chain(dirfd, stack->top, stack->base, chain, err);
 
 	/*
-	 * The number of the top layer may have been given to a layer of another tree since the
+	 * The number of the top layer may have been given to a layer of another tree after the
 	 * stack was written.
 	 */
 	if (r > 0 && chain->n && !hash_eq(&chain->layer[0].tree, &stack->tree))

@@ -9,10 +9,10 @@
  *	ROOT/base/skeleton  mount points and the like, for trees that lack them
  *	ROOT/layers/        differences, each to a base or to another layer (layerlinks.h)
  *
- * Layers form chains: a layer and everything below it together show one tree.  A new layer for
- * a tree is made on top of the layer whose tree differs least from it (layernear.h), so that its
- * cost follows the difference.  The upper directory of an overlay becomes a layer by a rename
- * (overlay.c).
+ * Layers form chains.  A layer, together with all layers below it and the base, shows one tree.  A
+ * new layer for a tree is made on top of the layer whose tree differs least from it (layernear.h),
+ * so its cost depends on that difference.  The upper directory of an overlay becomes a layer by a
+ * rename (overlay.c).
  *
  * A layer is a cache of the store.  It never changes, so any number of overlays can use it.  A
  * layer that no overlay uses may be removed at any time (layertend.h).
@@ -26,80 +26,87 @@
 #include "workspace/stack.h"
 
 struct layers {
-	int rootfd; /* borrowed, as are all descriptors and pointers below */
+	int rootfd; /* borrowed, like all descriptors and pointers below */
 	struct store *store;
-	bool squashed; /* owners cannot be set: see treemerge.h */
+	bool squashed; /* owners cannot be set on disk; see treemerge.h */
 	struct report *report;
 	struct treeapply_progress *progress;
-	/* Trees that probably differ little from the wanted one, the nearest first. */
+	/* Trees that probably differ little from the wanted tree, the nearest first. */
 	const struct hash *near;
 	size_t n_near;
-	int donor;    /* directory whose files may be cloned, or -1 */
-	bool *untidy; /* set when layertend_run would find something to do; or NULL */
+	int donor;    /* directory whose files may be cloned; -1: none */
+	bool *untidy; /* set to true when layertend_run would find work; may be NULL */
 };
 
 /*
- * Make tree the base of all new overlays.  If place is not NULL, the directory there holds the tree
- * already and becomes the base.  Otherwise the tree is written out, and files are cloned from donor
- * (-1: none) where that works.
+ * Make tree the base of all new overlays.  If place is not NULL, the directory at place has the
+ * tree already and becomes the base.  Otherwise the tree is written to a new directory, and files
+ * are cloned from donor (-1: none) where possible.
  */
 int layers_make_base(const struct layers *layers, const struct hash *tree, const char *place,
 	int donor, struct err *err);
-/* Set *tree to the tree that a base was made from. */
+/* Set *tree to the tree of a base. */
 int layers_base_tree(
 	const struct layers *layers, unsigned number, struct hash *tree, struct err *err);
 
-/* Returns how many bytes the bases take on disk. */
+/* Returns the bytes that all bases take on disk. */
 uint64_t layers_base_bytes(int rootfd);
 
 /*
- * LOCK_SHARED keeps layers from being removed: take it before a layer is chosen, and keep it until
- * an overlay uses that layer.  LOCK_EXCLUSIVE keeps others from choosing.  Returns a descriptor
- * to close.
+ * Lock the layers.  While LOCK_SHARED is held, no layer is removed: take it before choosing a
+ * layer, and keep it until an overlay uses that layer.  LOCK_EXCLUSIVE prevents other processes
+ * from choosing layers.  Returns a descriptor, and the caller unlocks by closing it.
  */
 int layers_lock(int rootfd, enum lock_mode mode, struct err *err);
 
 /*
- * Fill base, top and tree of stack so that an overlay on it shows tree.  A missing layer is made.
- * here is the stack that the overlay has now, or NULL.  The caller has the lock.
+ * Set base, top and tree of *stack so that an overlay on the stack shows tree.  A layer is made if
+ * none shows the tree.  here is the present stack of the overlay, or NULL.  The caller has the
+ * lock.
  */
 int layers_find_or_make(const struct layers *layers, const struct hash *tree,
 	const struct stack *here, struct stack *stack, struct err *err);
 /*
- * Prove the layers of stack that were not proved since the machine was started, and replace the
- * layers that do not show their tree.  Returns 1 if stack has another top now: then the caller
- * writes the stack.
+ * Prove the layers of stack that were not proved since the boot of the machine, and replace layers
+ * that do not show their tree.  Returns 1 if stack has another top now.  Then the caller saves the
+ * stack.
  */
 int layers_check(const struct layers *layers, struct stack *stack, struct err *err);
 
 /*
- * Change stack to a shorter chain that shows the same tree, if there is one.  Call this only while
- * nothing is mounted.  Returns 1 if stack has another top now: then the caller writes the stack.
+ * Change stack to a shorter chain that shows the same tree, if one exists.  The caller makes sure
+ * that nothing is mounted.  Returns 1 if stack has another top now.  Then the caller saves the
+ * stack.
  */
 int layers_shorten(const struct layers *layers, struct stack *stack, struct err *err);
-/* Returns how many layers a stack has. */
+/* Returns the number of layers in a stack. */
 size_t layers_depth(const struct layers *layers, const struct stack *stack);
 
 /*
- * Reserve a number for a layer that will show tree on top of stack.  The caller moves the layer to
- * layers/NUMBER later.
+ * Reserve the number of a layer that will show tree on top of stack.  The caller later moves the
+ * layer to layers/NUMBER.
  */
 int layers_reserve(const struct layers *layers, const struct stack *stack, const struct hash *tree,
 	unsigned *number, struct err *err);
-/* Mark the layer that was moved to layers/NUMBER; the caller knows that it shows its tree. */
+/*
+ * Mark the layer that the caller has moved to layers/NUMBER.  The caller knows that it shows its
+ * tree.
+ */
 int layers_complete(const struct layers *layers, unsigned number, struct err *err);
-/* Whether a layer shows tree already. */
+/* Whether a layer that shows tree exists. */
 bool layers_has(const struct layers *layers, const struct hash *tree);
 
 #define LAYERS_LOWER_MAX (LAYERLINKS_DEPTH_MAX + 2)
 #define LAYERS_PATH_MAX 24
 /*
- * List the lower directories of a stack, topmost first, relative to the environment.  Returns their
- * number.
+ * List the lower directories of a stack, the topmost first, as paths relative to the environment.
+ * Returns the number of directories.
  */
 int layers_lower(const struct layers *layers, const struct stack *stack,
 	char lower[LAYERS_LOWER_MAX][LAYERS_PATH_MAX], struct err *err);
 
-/* Links in the directory of a workspace: its stack, and the top layer of the last mount. */
+/*
+ * Symbolic links in the directory of a workspace: the stack, and the top layer of the last mount.
+ */
 #define LAYERS_STACK "stack"
 #define LAYERS_MOUNTED "mounted"

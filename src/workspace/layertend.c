@@ -16,29 +16,32 @@
 #include "workspace/layers.h"
 #include "workspace/workspace.h"
 
-#define LIMIT_SHARE 10 /* layers may take 1/10 of the space that is free or taken by layers */
+/* layers may take 1/10 of the disk space that is free or that layers take */
+#define LIMIT_SHARE 10
 #define LIMIT_LEAST ((uint64_t)64 << 20)
-#define STEP_SHARE 8 /* 1/8 of the limit is left for the layers that come until the next run */
+#define STEP_SHARE 8 /* 1/8 of the limit is kept free for layers made before the next run */
 #define STEP_MOST ((uint64_t)256 << 10)
 #define TEND_LOCK "+tend.lock"
-#define TEND_ASKED "+tend.asked" /* a run was asked for and no process has begun it */
+#define TEND_ASKED "+tend.asked" /* exists if a run was requested that no process has begun */
 #define TEND_WAIT_MS 60000
-#define MERGE_RATIO 2 /* a layer this many times larger than all layers above it is not merged */
+/* a layer this many times larger than all layers above it together is not merged */
+#define MERGE_RATIO 2
 
 struct layer {
 	unsigned number;
 	struct layerlinks_on on;
 	struct layerlinks_ok ok;
-	bool known, marked; /* whether on and ok could be read */
-	bool absent;        /* it has no directory; completing a freeze may still move one there */
-	bool preferred;     /* checkouts of its tree take this layer */
-	bool used;          /* an overlay uses it */
-	bool gone;          /* dropped in this run */
-	unsigned above;     /* how many layers lie directly on it */
-	int64_t time;       /* of its last use */
+	bool known, marked; /* whether the links N.on and N.ok could be read */
+	/* the layer has no directory, but completing a freeze may move one there */
+	bool absent;
+	bool preferred; /* checkouts of the layer's tree take this layer */
+	bool used;      /* an overlay uses the layer */
+	bool gone;      /* the layer was dropped in this run */
+	unsigned above; /* number of layers that lie directly on this one */
+	int64_t time;   /* time of the last use */
 };
 
-/* All layers, and the stacks of all workspaces. */
+/* A picture of all layers, and of the stacks of all workspaces, at the start of a run. */
 struct picture {
 	int rootfd, dirfd;
 	struct layer *layers; /* sorted by number */
@@ -84,7 +87,10 @@ static int measure_new(struct picture *picture, struct err *err)
 
 /* ---------------------------------------------------------- taking a picture */
 
-/* Whether name stands for a layer: it is a directory, or a link N.on whose directory is missing. */
+/*
+ * Whether name belongs to a layer: it is the layer's directory, or a link N.on whose directory is
+ * missing.
+ */
 static bool is_of_layer(int dirfd, const char *name, struct layer *layer)
 {
 	char link[LAYERLINKS_NAME], directory[LAYERLINKS_NAME];
@@ -124,7 +130,7 @@ static int note_layer(void *arg, int dirfd, const char *name, struct err *err)
 	return 0;
 }
 
-/* Note the layers that a workspace may still have mounted.  They count as used, too. */
+/* Count the layers that a workspace may still have mounted as used. */
 static void note_mounted(struct picture *picture, int workspace, const struct stack *stack)
 {
 	struct err ignored = { 0 };
@@ -191,7 +197,7 @@ static void count_uses(struct picture *picture)
 		unsigned merged = 0;
 
 		set_used(picture, picture->stacks[i].top);
-		/* The workspace takes the preferred layer at its next mount. */
+		/* The workspace changes to the preferred layer at its next mount. */
 		if (layerlinks_find(picture->dirfd, &picture->stacks[i].tree, &merged, &ignored) >
 			0)
 			set_used(picture, merged);
@@ -277,9 +283,9 @@ static void sum_sizes(const struct picture *picture, struct layertend_usage *usa
 /* ------------------------------------------------------------------ merging */
 
 /*
- * Returns how many layers of a chain to merge: enough to make the chain short, and more as long as
- * the next layer is not much larger than all layers above it.  So a layer takes part in few merges,
- * however long the history is.
+ * Returns the number of layers of a chain to merge.  The number is large enough to make the chain
+ * short.  It is larger as long as the next layer is not much larger than all layers above it.  So a
+ * layer takes part in few merges, however long the history is.
  */
 static size_t merge_count(struct picture *picture, const struct layerlinks_chain *chain)
 {
@@ -299,8 +305,8 @@ static size_t merge_count(struct picture *picture, const struct layerlinks_chain
 }
 
 /*
- * Merge the chains that are too long.  A chain that cannot be merged (too many links, too deep
- * directories) stays as it is.
+ * Merge the chains that are too long.  A chain is left as it is if it cannot be merged, because of
+ * too many links or too deep directories.
  */
 static void merge_long_chains(struct picture *picture)
 {
@@ -313,8 +319,8 @@ static void merge_long_chains(struct picture *picture)
 		struct layer *top = find_layer(picture, stack->top);
 
 		/*
-		 * If the top is not preferred, its chain has been merged already, and the merged
-		 * layer is used from the next mount on.
+		 * If the top is not the preferred layer, its chain has been merged already, and the
+		 * merged layer is used from the next mount on.
 		 */
 		if (!top || !top->preferred ||
 			layerlinks_chain(
@@ -331,7 +337,7 @@ static void merge_long_chains(struct picture *picture)
 /* ----------------------------------------------------------------- dropping */
 
 /*
- * Take a layer out of use.  The mark is removed first, so that half a layer never counts as whole.
+ * Drop a layer.  Its mark is removed first, so that a partly removed layer never counts as whole.
  */
 static int drop_layer(struct picture *picture, struct layer *layer, struct err *err)
 {
@@ -361,7 +367,10 @@ static bool is_useless(const struct layertend_options *options, const struct lay
 	       (options->useful && !options->useful(options->arg, &layer->on.tree));
 }
 
-/* Drop the useless layers, topmost first, because a layer stays while another one lies on it. */
+/*
+ * Drop the layers that are not useful.  The topmost is dropped first, because a layer is kept while
+ * another one lies on it.
+ */
 static int drop_useless(
 	struct picture *picture, const struct layertend_options *options, struct err *err)
 {
@@ -412,7 +421,10 @@ static int drop_oldest(struct picture *picture, struct err *err)
 	return r;
 }
 
-/* Remove links without a layer, and files that a killed process or an older strata has left. */
+/*
+ * Remove links without a layer, and files that a killed process or an older version of strata has
+ * left.
+ */
 static int remove_stray(void *arg, int dirfd, const char *name, struct err *err)
 {
 	struct picture *picture = arg;
@@ -470,7 +482,10 @@ static int measure_and_merge(int rootfd, struct err *err)
 
 static int tend_once(int rootfd, const struct layertend_options *options, struct err *err)
 {
-	/* A killed process may have left a directory under a name that drop_layer needs. */
+	/*
+	 * Make sure that drop_layer can use its temporary name, under which a killed process may
+	 * have left a directory.
+	 */
 	int r = at_each_name(rootfd, LAYERLINKS_DIR, remove_gone, NULL, err);
 
 	if (r >= 0)
@@ -481,8 +496,9 @@ static int tend_once(int rootfd, const struct layertend_options *options, struct
 }
 
 /*
- * Maintain the layers, and again for every request that comes meanwhile.  Returns 1 when this is
- * done, or 0 if another process does it, which will also serve this request.
+ * Maintain the layers, and do so again for each request that arrives meanwhile.  Returns 1 when
+ * this is done.  Returns 0 if another process is maintaining the layers, which will also serve this
+ * request.
  */
 static int tend_locked(
 	int rootfd, int run, const struct layertend_options *options, struct err *err)
@@ -498,7 +514,10 @@ static int tend_locked(
 		*err = busy;
 		return lock;
 	}
-	/* A run knows only the layers of its picture, so a later request needs another run. */
+	/*
+	 * A request that arrives during a run needs another run, since a run knows only the layers
+	 * of its picture.
+	 */
 	do {
 		(void)unlinkat(run, TEND_ASKED, 0);
 		r = tend_once(rootfd, options, err);
@@ -507,8 +526,8 @@ static int tend_locked(
 }
 
 /*
- * Leave a request.  If that fails on a full disk, nothing is lost: the run that follows frees
- * space.
+ * Leave a request for the process that holds the lock.  The error is ignored: if the disk is full,
+ * the running process frees space anyway.
  */
 static void leave_request(int run)
 {
@@ -528,8 +547,8 @@ int layertend_run(int rootfd, const struct layertend_options *options, struct er
 		return run < 0 ? run : 0;
 	leave_request(run);
 	/*
-	 * Another process may have left a request after tend_locked looked for one, and found the
-	 * lock still taken.
+	 * Try again if there is a request: another process may have left it after tend_locked had
+	 * looked for one, and may have found the lock still taken.
 	 */
 	do
 		r = tend_locked(rootfd, run, options, err);

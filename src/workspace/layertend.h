@@ -1,5 +1,6 @@
 /*
- * layertend - maintain the layers of an environment: short chains, bounded disk use.
+ * layertend - maintains the layers of an environment, so that chains stay short and the disk use is
+ * bounded.
  *
  *	measure   count the entries and bytes of new layers
  *	merge     chains longer than LAYERTEND_DEPTH that an overlay uses; the overlay takes
@@ -9,7 +10,7 @@
  *	          together fit into the limit.  Layers that an overlay uses or has mounted are kept
  *
  * Only one process maintains layers at a time.  Other processes wait only while layers are taken
- * out of use by a rename; their files are removed after that.
+ * out of use by a rename.  The files of these layers are removed after that.
  */
 #pragma once
 #include <stdbool.h>
@@ -19,21 +20,23 @@
 #include "workspace/layerlinks.h"
 
 /*
- * A chain of more layers is merged.  Row 18 of bench measures lookups and compiles at this depth.
+ * A chain with more layers than this is merged.  Row 18 of the benchmark measures lookups and
+ * compiles at this depth.
  */
 #define LAYERTEND_DEPTH 8
 /*
- * Layers are maintained after this many new ones, and at once after a layer that is larger than
- * layertend_step.  Each run leaves room for the layers that can come before the next run, so that
- * the limit holds in between.
+ * Layers are maintained after this many new ones, and immediately after a new layer that is larger
+ * than layertend_step.  Each run leaves room for the layers that can be made before the next run,
+ * so that the limit holds in between, too.
  */
 #define LAYERTEND_EACH 32
 
 struct layertend_options {
-	bool wait; /* wait for another process that maintains layers; else leave the work to it */
+	/* wait while another process maintains layers; else leave the work to that process */
+	bool wait;
 	/*
-	 * Returns false if layers that show tree are to be dropped.  NULL: no layer is dropped
-	 * because of its tree.
+	 * Returns false if layers that show tree are to be dropped.  If the pointer is NULL, no
+	 * layer is dropped because of its tree.
 	 */
 	bool (*useful)(void *arg, const struct hash *tree);
 	void *arg;
@@ -41,15 +44,13 @@ struct layertend_options {
 
 int layertend_run(int rootfd, const struct layertend_options *options, struct err *err);
 
-/*
- * The size in bytes above which a new layer is followed by maintenance at once; see LAYERTEND_EACH.
- */
+/* Returns a size in bytes.  After a new layer that is larger, layers are maintained immediately. */
 uint64_t layertend_step(int rootfd);
 
 struct layertend_usage {
-	uint64_t taken, limit; /* bytes */
+	uint64_t taken, limit; /* in bytes */
 };
-/* Find out how much space all layers take, and may take. */
+/* Find out how many bytes all layers take, and how many they may take. */
 int layertend_usage(int rootfd, struct layertend_usage *usage, struct err *err);
-/* Set the limit in bytes for all layers; 0: a share of the disk. */
+/* Set the maximum number of bytes for all layers.  0 means a share of the disk. */
 int layertend_set_limit(int rootfd, uint64_t bytes, struct err *err);

@@ -7,7 +7,10 @@
 #include "core/own.h"
 #include "workspace/indexed.h"
 
-/* How many levels a path leads up: 2 for "../..", 0 for an absolute path. */
+/*
+ * Returns how many directories a relative path leads up: 2 for "../..".  Returns 0 for an absolute
+ * path.
+ */
 static unsigned levels_above(const char *path)
 {
 	unsigned levels = 0;
@@ -18,8 +21,8 @@ static unsigned levels_above(const char *path)
 }
 
 /*
- * Check that a live tree outside has the inode it had when the environment was made.  Another
- * directory at its path is refused, unless it is empty.
+ * Check that a live tree outside the environment has the inode that it had when the environment was
+ * made.  Another directory at its path is refused, unless it is empty.
  */
 static int check_identity(struct workspace *ws, int fd, struct err *err)
 {
@@ -61,7 +64,10 @@ static int open_inside(struct workspace *ws, livedir_do make, struct err *err)
 
 	if (work < 0)
 		return work;
-	/* A live tree that was removed counts as empty, so that a checkout can fill it again. */
+	/*
+	 * A live tree that was removed counts as empty, so it is made again and a checkout can fill
+	 * it.
+	 */
 	if (ws->setup.remake && !at_exists(work, ws->setup.name)) {
 		int r = make(work, ws->setup.name, err);
 
@@ -81,8 +87,8 @@ int livedir_open(struct workspace *ws, livedir_do make, struct err *err)
 	if (ws->live < 0)
 		return err_context(err, "the live tree of workspace '%s'", ws->setup.name);
 	/*
-	 * Reading should not move access times.  The kernel allows O_NOATIME only to the
-	 * directory's owner.
+	 * Avoid that reading changes access times.  The kernel allows O_NOATIME only to the owner
+	 * of the directory.
 	 */
 	(void)fcntl(ws->live, F_SETFL, O_NOATIME);
 	return 0;

@@ -1,29 +1,33 @@
 /*
- * livedir - a live tree that is an ordinary directory: ROOT/work/NAME, or one outside.
+ * livedir - a live tree that is an ordinary directory: ROOT/work/NAME, or a directory outside the
+ * environment.
  *
- * The backends btrfs, copy and reflink use this.
+ * The backends btrfs, copy and reflink use this file.
  */
 #pragma once
 #include "workspace/backend.h"
 
-/* A function that makes an empty live tree, or one that removes a live tree. */
+/* A function that makes an empty live tree, or a function that removes a live tree. */
 typedef int (*livedir_do)(int dirfd, const char *name, struct err *err);
 
-/* Open ROOT/work, where live trees inside the environment are. */
+/* Open ROOT/work, which contains the live trees inside the environment.  The caller closes it. */
 int livedir_work(const struct workspace *ws, struct err *err);
 /*
- * Open the live tree and the directory of index files.  make is called when the live tree was
- * removed and setup.remake is set.  indexed_close closes both.
+ * Open the live tree and the directory of index files.  If the live tree was removed and
+ * setup.remake is set, make is called to make it again.  indexed_close closes both.
  */
 int livedir_open(struct workspace *ws, livedir_do make, struct err *err);
 
-/* Remove the index and, unless it lies outside, the live tree.  discard removes the live tree. */
+/*
+ * Remove the index of a workspace, and its live tree unless that is outside the environment.
+ * discard is called to remove the live tree.
+ */
 int livedir_destroy(struct workspace *ws, livedir_do discard, struct err *err);
 
 /*
- * Change the live tree, which holds the tree 'from' (NULL: it is empty), to the tree 'to'.  The
- * index stays as it is.  Files are cloned from donor (-1: none) where that works.  applied gets the
- * written entries, sorted.
+ * Change the live tree from the tree 'from' (NULL: the live tree is empty) to the tree 'to'.  The
+ * index is not changed.  Files are cloned from donor (-1: none) where possible.  *applied is set to
+ * the written entries, sorted.
  */
 int livedir_apply(struct workspace *ws, const struct hash *from, const struct hash *to, int donor,
 	struct applied *applied, struct err *err);

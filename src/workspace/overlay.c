@@ -1,25 +1,25 @@
 /*
- * overlay - the live tree is an overlay: layers that are only read, and an
- * upper directory that takes every change.
+ * overlay - the backend whose live tree is an overlay: layers that are only read, and an upper
+ * directory that takes every change.
  *
  *	ROOT/work/NAME/stack      the layers below (stack.h)
  *	ROOT/work/NAME/upper-N    the upper directory, ovl-N its work directory
  *	ROOT/work/NAME/mounted    the topmost layer of the last mount, whose chain is kept
  *	ROOT/work/NAME/freezing   exists while an upper becomes a layer
  *
- * Only the sandbox mounts the overlay.  A capture walks the upper directory alone, and computes
- * the tree from it and from the tree of the layers.  A checkout makes another stack with an empty
- * upper.  A fork gets its upper from the first command that may write.
+ * Only the sandbox mounts the overlay.  A capture walks the upper directory alone, and computes the
+ * tree from it and from the tree of the layers.  A checkout makes another stack with an empty
+ * upper.  The upper of a fork is made by the first command that may write.
  *
- * An upper directory that was captured, and in which nothing runs, can be frozen: it becomes
- * the layer of the tree it shows.  First the stack is replaced by one with a new upper on top of
- * that layer, then the old upper is renamed to be the layer.  The link 'freezing',
- * NUMBER.GENERATION.BOOT, says which upper becomes which layer, so that the next command can
- * complete a freeze that was interrupted in between.
+ * An upper directory that was captured, and in which no program runs, can be frozen: it becomes the
+ * layer of the tree that it shows.  First the stack is replaced by one with a new upper on top of
+ * that layer.  Then the old upper is renamed to be the layer.  The link 'freezing',
+ * NUMBER.GENERATION.BOOT, records which upper becomes which layer, so that the next command can
+ * complete an interrupted freeze.
  *
- * Commands that only read the live tree take no lock, so a checkout may remove the upper they read.
- * The checkout replaces the stack first, and a generation is never used again.  So if the
- * generation is still the same after a capture, the capture saw the whole tree.
+ * Commands that only read the live tree take no lock, so a checkout may remove the upper that such
+ * a command reads.  The checkout replaces the stack first, and a generation is never used again.
+ * So if the generation is still the same after a capture, the capture saw the whole tree.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,14 +35,15 @@
 #include "workspace/layers.h"
 #include "workspace/layertend.h"
 
-#define BASE_INDEX ".base" /* no workspace can have this name */
-#define TRIES_MAX 16       /* how often to read a live tree that others keep replacing */
-#define NO_UPPER 0         /* generation of a stack that has no upper yet */
+#define BASE_INDEX ".base" /* a workspace cannot have this name, because of the dot */
+/* maximum number of attempts to read a live tree that other commands replace */
+#define TRIES_MAX 16
+#define NO_UPPER 0 /* generation of a stack that has no upper directory yet */
 #define FREEZING "freezing"
-#define FREEZE_MIN 256 /* an upper with this many entries is worth a layer */
+#define FREEZE_MIN 256 /* number of entries from which it is worth making an upper a layer */
 
 struct overlay {
-	int dir; /* work/NAME */
+	int dir; /* the directory work/NAME */
 	struct stack stack;
 	char lower[LAYERS_LOWER_MAX][LAYERS_PATH_MAX];
 };
@@ -73,7 +74,7 @@ static struct layers layers_of(struct workspace *ws)
 }
 
 /*
- * Find out whether overlays work, by mounting one.  That depends on the file system, the kernel and
+ * Find out whether overlays work, by mounting one.  This depends on the file system, the kernel and
  * the rights of the user.
  */
 static int probe_overlay(int rootfd, char why[WORKSPACE_WHY_MAX])
@@ -119,7 +120,10 @@ static int open_dirs(struct workspace *ws, bool make, struct err *err)
 	return r < 0 ? err_context(err, "the live tree of workspace '%s'", ws->setup.name) : 0;
 }
 
-/* Make an empty upper directory for a stack.  Its work directory is made later, for the mount. */
+/*
+ * Make an empty upper directory for a stack.  Its work directory is made later, when the overlay is
+ * mounted.
+ */
 static int make_upper(struct workspace *ws, const struct stack *stack, struct err *err)
 {
 	struct overlay *overlay = ws->own;
@@ -138,8 +142,8 @@ static int make_upper(struct workspace *ws, const struct stack *stack, struct er
 	if (r < 0)
 		return r;
 	/*
-	 * The root of an overlay shows the attributes of its upper, so the upper gets the
-	 * attributes of the tree's root.
+	 * Give the upper the attributes of the tree's root, because the root of an overlay shows
+	 * the attributes of its upper.
 	 */
 	struct treeapply_options options = {
 		.fd = fd,
@@ -155,8 +159,8 @@ static int make_upper(struct workspace *ws, const struct stack *stack, struct er
 }
 
 /*
- * Make the first upper of a fork.  The new stack is not synced: if it is lost, the old stack, which
- * has no upper, is correct, too.
+ * Make the first upper of a fork.  The new stack is not synced.  If it is lost, the old stack
+ * without an upper is correct as well.
  */
 static int make_first_upper(struct workspace *ws, struct err *err)
 {
@@ -173,7 +177,7 @@ static int make_first_upper(struct workspace *ws, struct err *err)
 }
 
 /*
- * Open the upper directory.  In a scratch workspace, a missing upper is not made, and live stays
+ * Open the upper directory.  A scratch workspace does not make a missing upper, and its live stays
  * -1.
  */
 static int open_upper(struct workspace *ws, struct err *err)
@@ -192,7 +196,7 @@ static int open_upper(struct workspace *ws, struct err *err)
 	return ws->live < 0 ? ws->live : 0;
 }
 
-/* Whether name is an upper that is not in use, or a temporary name of a link. */
+/* Whether name is an upper that is not in use, or the temporary name of a link. */
 static bool is_stray(const struct overlay *overlay, const char *name)
 {
 	unsigned generation;
@@ -210,8 +214,8 @@ static int remove_stray(void *arg, int dirfd, const char *name, struct err *err)
 }
 
 /*
- * Remove the files that a killed checkout left.  The lock of the workspace keeps other processes
- * out.
+ * Remove the files that a killed checkout has left.  The caller has the lock of the workspace, so
+ * no other process uses them.
  */
 static int remove_strays(struct overlay *overlay, struct err *err)
 {
@@ -221,8 +225,8 @@ static int remove_strays(struct overlay *overlay, struct err *err)
 /* --------------------------------------------------------------- freezing */
 
 /*
- * Returns 1 if a freeze is under way, else 0.  *intact says whether it was begun in this boot of
- * the machine.
+ * Read the link of a freeze.  Returns 1 if a freeze has begun and not ended, else 0.  *intact is
+ * set if it has begun in this boot of the machine.
  */
 static int read_freezing(struct overlay *overlay, unsigned *number, unsigned *generation,
 	bool *intact, struct err *err)
@@ -249,7 +253,10 @@ static int write_freezing(
 	return stack_write_text(overlay->dir, FREEZING, text, false, err);
 }
 
-/* Rename an upper to be a layer.  Returns 1, or 0 if that was done already or the upper is lost. */
+/*
+ * Rename an upper to be a layer.  Returns 1, or 0 if the upper does not exist, because it has been
+ * renamed already or is lost.
+ */
 static int move_upper(struct workspace *ws, unsigned number, unsigned generation, struct err *err)
 {
 	struct overlay *overlay = ws->own;
@@ -259,15 +266,19 @@ static int move_upper(struct workspace *ws, unsigned number, unsigned generation
 	snprintf(layer, sizeof(layer), LAYERLINKS_DIR "/%u", number);
 	if (renameat(overlay->dir, upper, ws->setup.rootfd, layer) == 0)
 		return 1;
-	/* ENOTEMPTY and EEXIST: layers were removed, and the number was given to another layer. */
+	/*
+	 * ENOTEMPTY and EEXIST mean that layers were removed, and the number was given to another
+	 * layer.
+	 */
 	if (errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST)
 		return 0;
 	return err_errno(err, "freeze '%s'", upper);
 }
 
 /*
- * Complete the freeze that the link describes, if the stack was replaced already.  If the layer was
- * lost in between, that is no failure: the tree is in the store, so the layer can be made again.
+ * Complete the freeze that the link describes, if the stack has been replaced already.  A layer
+ * that was lost in between is not a failure, since the store has the tree and the layer can be made
+ * again.
  */
 static int finish_freezing(struct workspace *ws, struct err *err)
 {
@@ -281,8 +292,8 @@ static int finish_freezing(struct workspace *ws, struct err *err)
 	if (r > 0 && generation < overlay->stack.generation) {
 		r = move_upper(ws, number, generation, err);
 		/*
-		 * If the machine was started again since, layers_check proves the layer before it
-		 * marks it.
+		 * Mark the layer only if the machine has not been booted since.  Otherwise
+		 * layers_check proves the layer and marks it.
 		 */
 		if (r > 0 && intact && layers_complete(&layers, number, &lost) < 0 &&
 			lost.code != ERR_NOT_FOUND) {
@@ -297,7 +308,7 @@ static int finish_freezing(struct workspace *ws, struct err *err)
 	return 0;
 }
 
-/* Whether the stack was replaced since this process opened it. */
+/* Whether the stack was replaced after this process had opened it. */
 static bool stack_replaced(const struct overlay *overlay)
 {
 	struct err ignored = { 0 };
@@ -347,7 +358,10 @@ static int check_layers(struct workspace *ws, struct err *err)
 	return r;
 }
 
-/* A command that may write completes an interrupted freeze and uses only proved layers. */
+/*
+ * Open the live tree.  A command that may write completes an interrupted freeze and uses only
+ * proved layers.
+ */
 static int open_overlay(struct workspace *ws, struct err *err)
 {
 	int r = open_dirs(ws, false, err);
@@ -415,7 +429,7 @@ static int capture_overlay(struct workspace *ws, struct hash *tree, struct err *
 
 /* ---------------------------------------------------------- replacing the stack */
 
-/* Remove an upper and its work directory.  If that fails, remove_strays tries again later. */
+/* Remove an upper and its work directory.  If this fails, remove_strays tries again later. */
 static void remove_upper(struct overlay *overlay, unsigned generation)
 {
 	struct err ignored = { 0 };
@@ -428,8 +442,8 @@ static void remove_upper(struct overlay *overlay, unsigned generation)
 }
 
 /*
- * Decide whether to freeze the upper, which shows tree.  If so, reserve a layer for it, and change
- * *here to the stack with that layer on top, from which the next stack is made.
+ * Decide whether to freeze the upper, which shows tree.  If so, a layer is reserved for it, and
+ * *here is set to the stack with that layer on top, from which the next stack is made.
  */
 static int reserve_upper(struct workspace *ws, const struct layers *layers, const struct hash *tree,
 	struct stack *here, bool *frozen, struct err *err)
@@ -446,8 +460,8 @@ static int reserve_upper(struct workspace *ws, const struct layers *layers, cons
 }
 
 /*
- * Replace the stack.  If only the sync fails, the new stack is in place nevertheless, so
- * overlay->stack is set to the stack that is found there.
+ * Replace the stack.  If only the sync fails, the new stack is in place although this function
+ * fails.  So overlay->stack is then read from the link.
  */
 static int replace_stack(struct workspace *ws, const struct stack *next, struct err *err)
 {
@@ -467,7 +481,7 @@ static int replace_stack(struct workspace *ws, const struct stack *next, struct 
 	return r;
 }
 
-/* Note whether the upper is so large that the layer made of it calls for layertend_run at once. */
+/* Set ws->untidy if the upper is so large that layers should be maintained as soon as it is one. */
 static void note_growth(struct workspace *ws)
 {
 	struct overlay *overlay = ws->own;
@@ -480,7 +494,7 @@ static void note_growth(struct workspace *ws)
 	ws->untidy |= ws->entries >= FREEZE_MIN || use.bytes > layertend_step(ws->setup.rootfd);
 }
 
-/* Make the next stack and its upper, beside those that are in use. */
+/* Make the next stack and its upper beside those that are in use. */
 static int make_next(struct workspace *ws, const struct layers *layers, const struct hash *was,
 	const struct hash *tree, struct stack *next, bool *frozen, struct err *err)
 {
@@ -501,9 +515,9 @@ static int make_next(struct workspace *ws, const struct layers *layers, const st
 }
 
 /*
- * Make the live tree show tree, by a stack whose layers show it and an empty upper.  was is the
- * tree that a capture just found in the live tree, so that the old upper can be frozen; if was is
- * NULL, the old upper is only removed.
+ * Make the live tree show tree, with a stack whose layers show the tree and with an empty upper.
+ * was is the tree that a capture has just found in the live tree, so that the old upper can be
+ * frozen.  If was is NULL, the old upper is only removed.
  */
 static int switch_to_tree(
 	struct workspace *ws, const struct hash *was, const struct hash *tree, struct err *err)
@@ -530,7 +544,7 @@ static int switch_to_tree(
 	struct err unfrozen = { 0 };
 	int freezing = finish_freezing(ws, r < 0 ? &unfrozen : err);
 	/*
-	 * If the freeze failed, the old upper stays, and the next command tries again to make it a
+	 * If the freeze failed, keep the old upper.  The next command tries again to make it a
 	 * layer.
 	 */
 	if (freezing >= 0)
@@ -541,8 +555,8 @@ static int switch_to_tree(
 }
 
 /*
- * Read the stack of the workspace that this one is forked from.  Returns false if that stack is not
- * known.
+ * Read the stack of the workspace from which this one is forked.  Returns false if that stack is
+ * not known.
  */
 static bool stack_of(struct workspace *ws, const char *name, struct stack *stack)
 {
@@ -555,8 +569,8 @@ static bool stack_of(struct workspace *ws, const char *name, struct stack *stack
 }
 
 /*
- * Create a fork without an upper, which it gets from the first command that may write in it.  Many
- * forks are never used.
+ * Create a fork without an upper.  The first command that may write in the fork makes the upper,
+ * because many forks are never used.
  */
 static int create_fork(struct workspace *ws, const struct hash *tree, int donor, struct err *err)
 {
@@ -574,7 +588,7 @@ static int create_fork(struct workspace *ws, const struct hash *tree, int donor,
 }
 
 /*
- * Freeze the upper.  If it is not frozen, every capture walks it, and a fork writes its files once
+ * Freeze the upper.  Without this, every capture walks the upper, and a fork writes its files once
  * more.
  */
 static int freeze_overlay(struct workspace *ws, const struct hash *tree, struct err *err)
@@ -583,8 +597,8 @@ static int freeze_overlay(struct workspace *ws, const struct hash *tree, struct 
 	struct layers layers = layers_of(ws);
 
 	/*
-	 * If the chain has no room for one more layer, it would have to be merged, which gains
-	 * nothing.
+	 * Do not freeze if the chain has no room for another layer.  It would have to be merged,
+	 * which costs more than the freeze saves.
 	 */
 	if (ws->live < 0 || ws->shown >= 0 || hash_eq(tree, &overlay->stack.tree) ||
 		layers_depth(&layers, &overlay->stack) >= LAYERLINKS_DEPTH_MAX - 1)
@@ -593,8 +607,8 @@ static int freeze_overlay(struct workspace *ws, const struct hash *tree, struct 
 }
 
 /*
- * Change the live tree while programs run.  The changes go through the mount of the programs, which
- * writes to the upper.
+ * Change the live tree while programs run.  The changes are made through the mount of these
+ * programs, which writes to the upper.
  */
 static int apply_through_mount(struct workspace *ws, const struct hash *from, const struct hash *to,
 	struct hash *now, struct err *err)
@@ -655,8 +669,8 @@ static int destroy_overlay(struct workspace *ws, struct err *err)
 }
 
 /*
- * Prepare the layers for a mount: take a shorter chain if there is one, and record its top in
- * LAYERS_MOUNTED, so that the chain is kept.
+ * Prepare the layers for a mount.  A shorter chain is taken if one exists.  The top of the chain is
+ * recorded in LAYERS_MOUNTED, so that the chain is not dropped.
  */
 static int pin_layers(struct workspace *ws, struct err *err)
 {
@@ -714,7 +728,10 @@ static int lower_tree_overlay(struct workspace *ws, struct hash *tree, struct er
 
 /* ----------------------------------------------------------- a base in place */
 
-/* Open the directory used in place as if it were a workspace of its own, to capture it. */
+/*
+ * Open the directory that is used in place as if it were a workspace of its own, so that it can be
+ * captured.
+ */
 static int open_base(struct workspace *ws, int source, struct workspace *base, struct err *err)
 {
 	*base = (struct workspace){
@@ -736,8 +753,8 @@ static int open_base(struct workspace *ws, int source, struct workspace *base, s
 }
 
 /*
- * Capture the directory that is used in place.  The index is saved because drift_overlay compares
- * with it.
+ * Capture the directory that is used in place.  The index is saved, because drift_overlay compares
+ * the directory with it.
  */
 static int read_overlay_base(struct workspace *ws, int source, struct hash *tree, struct err *err)
 {
@@ -767,8 +784,8 @@ static int drift_overlay(struct workspace *ws, struct hash *was, struct hash *no
 		return err_context(err, "the directory below the live tree");
 	r = open_base(ws, source, &base, err);
 	/*
-	 * Ids in the index differ from those seen here, because init read the base before it
-	 * entered the user namespace.
+	 * The ids in the index differ from those that this process sees, because init read the base
+	 * before it entered the user namespace.
 	 */
 	if (r >= 0)
 		r = indexed_capture(

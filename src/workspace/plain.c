@@ -1,6 +1,6 @@
 /*
- * plain - the copy and reflink backends: the live tree is a plain directory, and changes are
- * found by a parallel stat walk against the index.
+ * plain - the backends copy and reflink, whose live tree is a plain directory.  Changes are found
+ * by a parallel walk that compares the result of stat for each file with the index.
  *
  * When a live tree is created from files on the same file system, reflink clones their contents,
  * and copy does not.
@@ -22,8 +22,8 @@ static int probe_copy(int rootfd, char why[WORKSPACE_WHY_MAX])
 }
 
 /*
- * Find out whether files can be cloned here, by cloning a file of one block.  Not every file system
- * that claims to clone files can do it.
+ * Find out whether files can be cloned here, by cloning a file of one block.  Some file systems
+ * claim to clone files and cannot do it.
  */
 static int probe_reflink(int rootfd, char why[WORKSPACE_WHY_MAX])
 {

@@ -65,7 +65,10 @@ int stack_write_text(int dirfd, const char *name, const char *text, bool durable
 {
 	char temporary[STACK_TEXT];
 
-	/* The process id keeps processes that write the same link apart. */
+	/*
+	 * The process id is part of the name, so that two processes that write the same link do not
+	 * collide.
+	 */
 	snprintf(temporary, sizeof(temporary), ".%s.%d", name, (int)getpid());
 	if (unlinkat(dirfd, temporary, 0) < 0 && errno != ENOENT)
 		return err_errno(err, "remove '%s'", temporary);

@@ -3,12 +3,13 @@
  *
  *	BASE.GENERATION.TOP.TREE
  *
- * BASE is the number of a base and TOP that of the topmost layer, 0 for none (layers.h).
- * TREE is the tree that they show together.  The upper directory is upper-GENERATION.
- * The link points to nothing.  A link this short takes no block of its own, and a rename replaces
- * it as a whole, so an overlay has either the old stack or the new one.
+ * BASE is the number of a base, and TOP is the number of the topmost layer or 0 for none
+ * (layers.h).  TREE is the tree that they show together.  The upper directory is upper-GENERATION.
+ * The target of the link is not the path of a file.  A link this short takes no block of its own,
+ * and a rename replaces it as a whole, so an overlay always has either the old stack or the new
+ * one.
  *
- * Environments from before layers formed chains have BASE.GENERATION.TREE.
+ * In environments from before layers formed chains, the target is BASE.GENERATION.TREE.
  */
 #pragma once
 #include <limits.h>
@@ -19,7 +20,8 @@
 
 #define STACK_TREE 44 /* size of a hash as text, with the NUL */
 #define STACK_TEXT 128
-#define STACK_TOP_UNKNOWN UINT_MAX /* the link is of an older strata and has no TOP */
+/* the link was written by an older version of strata and has no TOP */
+#define STACK_TOP_UNKNOWN UINT_MAX
 
 struct stack {
 	unsigned base, generation, top;
@@ -31,13 +33,13 @@ const char *stack_tree_text(const struct hash *tree, char out[STACK_TREE]);
 bool stack_tree_parse(const char *text, struct hash *tree);
 
 /*
- * stack_read returns 1, or 0 if there is no such link.  stack_write syncs the directory if durable
- * is set.
+ * Read or write the stack in a link.  stack_read returns 1, or 0 if the link does not exist.
+ * stack_write replaces the link, and syncs the directory if durable is set.
  */
 int stack_read(int dirfd, const char *name, struct stack *stack, struct err *err);
 int stack_write(
 	int dirfd, const char *name, const struct stack *stack, bool durable, struct err *err);
 
-/* Read or write any short text in the same way.  Writing replaces the link. */
+/* Read or write another short text in a link, in the same way. */
 int stack_read_text(int dirfd, const char *name, char text[STACK_TEXT], struct err *err);
 int stack_write_text(int dirfd, const char *name, const char *text, bool durable, struct err *err);

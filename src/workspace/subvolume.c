@@ -11,8 +11,10 @@
 #include "core/mem.h"
 #include "core/own.h"
 
-#define SEARCH_BYTES ((size_t)256 << 10) /* holds the largest item there can be, and many more */
-#define CHANGED_MAX 1000000              /* if more inodes have changed, a walk is cheaper */
+/* room for many results; the largest single result fits, too */
+#define SEARCH_BYTES ((size_t)256 << 10)
+/* maximum number of changed inodes; beyond it, a walk is cheaper */
+#define CHANGED_MAX 1000000
 
 bool subvolume_is(int fd)
 {
@@ -32,8 +34,8 @@ int subvolume_look(int fd, struct subvolume *subvolume, struct err *err)
 }
 
 /*
- * Collect the changed inodes of one search result.  The next search starts behind the last inode
- * seen.
+ * Collect the changed inodes in the result of one search.  The next search starts after the last
+ * inode in the result.
  */
 static void collect_changed(struct btrfs_ioctl_search_args_v2 *search, uint64_t since,
 	uint64_t **inodes, size_t *n, size_t *cap)
@@ -45,7 +47,10 @@ static void collect_changed(struct btrfs_ioctl_search_args_v2 *search, uint64_t 
 	for (uint32_t i = 0; i < search->key.nr_items; i++, at += header.len) {
 		memcpy(&header, at, sizeof(header));
 		at += sizeof(header);
-		/* Only the first item of an inode matters, so the next search skips the others. */
+		/*
+		 * Only the first item of each inode is needed, so the next search skips its other
+		 * items.
+		 */
 		search->key.min_objectid = header.objectid + 1;
 		if (header.type != BTRFS_INODE_ITEM_KEY || header.len < sizeof(item))
 			continue;
@@ -90,7 +95,7 @@ int subvolume_nested(int fd, struct err *err)
 {
 	struct btrfs_ioctl_get_subvol_rootref_args children = { 0 };
 
-	/* EOVERFLOW: there are more subvolumes than fit into the answer. */
+	/* EOVERFLOW means that more subvolumes exist than fit into the answer. */
 	if (ioctl(fd, BTRFS_IOC_GET_SUBVOL_ROOTREF, &children) < 0 && errno != EOVERFLOW)
 		return err_errno(err, "list the subvolumes in a subvolume");
 	return children.num_items > 0;

@@ -1,7 +1,7 @@
 /*
  * subvolume - subvolumes of btrfs.  Only subvolume.c uses libbtrfsutil.
  *
- * Functions that need no privilege in the kernel need none here.  libbtrfsutil sometimes tries a
+ * A function here needs privilege only if the kernel requires it.  libbtrfsutil sometimes tries a
  * privileged call first, which fails for root of a user namespace.  In such cases this file calls
  * the ioctl itself.
  */
@@ -13,7 +13,8 @@
 #include "core/err.h"
 
 #define SUBVOLUME_UUID 16
-#define SUBVOLUME_INO 256 /* inode number of the top of a subvolume and of nothing else */
+/* inode number of every subvolume's top directory, and of no other file */
+#define SUBVOLUME_INO 256
 
 /*
  * The state of a subvolume.  Every change gets the number of a transaction: the running one, or,
@@ -22,7 +23,7 @@
  *	generation  the last committed transaction with a change.  Changes that come after
  *	            this was read get a later number.
  *	changed     the last transaction with a change, committed or not.  Making a snapshot
- *	            of the subvolume moves generation, but not this.
+ *	            of the subvolume changes generation, but not this.
  */
 struct subvolume {
 	uint8_t uuid[SUBVOLUME_UUID];
@@ -30,23 +31,23 @@ struct subvolume {
 	uint64_t changed;
 };
 
-/* Whether fd is the top of a subvolume. */
+/* Whether fd is the top directory of a subvolume. */
 bool subvolume_is(int fd);
 int subvolume_look(int fd, struct subvolume *subvolume, struct err *err);
 /*
- * List the inodes that changed after generation since, in ascending order.  The caller frees the
- * list.  Fails if the kernel lets only root ask, or if there are too many inodes.
+ * List the inodes that have changed after the generation since, in ascending order.  The caller
+ * frees the list.  Fails if the kernel allows this only to root, or if there are too many inodes.
  */
 int subvolume_changed(int fd, uint64_t since, uint64_t **inodes, size_t *n, struct err *err);
 /*
- * Whether a subvolume has other subvolumes inside, whose changes do not show in its state.  Returns
+ * Whether a subvolume contains other subvolumes, whose changes are not part of its state.  Returns
  * 1, 0 or a negative error.
  */
 int subvolume_nested(int fd, struct err *err);
 
-/* Make a read-only subvolume writable; does nothing for any other directory. */
+/* Make a read-only subvolume writable.  Other directories are not changed. */
 int subvolume_make_writable(int fd, struct err *err);
 int subvolume_make(int dirfd, const char *name, struct err *err);
-/* Make a writable snapshot of fd, which is durable when the function returns. */
+/* Make a writable snapshot of fd.  The snapshot is durable when the function returns. */
 int subvolume_snapshot(int fd, int dirfd, const char *name, struct err *err);
 int subvolume_delete(int dirfd, const char *name, struct err *err);

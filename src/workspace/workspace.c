@@ -31,7 +31,7 @@ const struct workspace_backend *workspace_backend(const char *name)
 	return NULL;
 }
 
-/* Returns 1 if backend is as want says and works here, or 0 with the reason in why. */
+/* Returns 1 if the backend fits want and works here, or 0 with the reason in why. */
 static int can_work(const struct workspace_backend *backend, int rootfd,
 	const struct workspace_want *want, char why[WORKSPACE_WHY_MAX])
 {
@@ -39,7 +39,9 @@ static int can_work(const struct workspace_backend *backend, int rootfd,
 		snprintf(why, WORKSPACE_WHY_MAX, "it cannot use a directory in place");
 		return 0;
 	}
-	/* Excluded files would be in the upper directory, which a checkout removes. */
+	/*
+	 * Excluded files would be in the upper directory, and a checkout would remove them with it.
+	 */
 	if (want->excludes && backend->kind.mounted) {
 		snprintf(why, WORKSPACE_WHY_MAX, "files left out with --exclude would be lost");
 		return 0;
@@ -106,7 +108,7 @@ bool workspace_name_ok(const char *name)
 {
 	size_t len = strlen(name);
 
-	/* A workspace cannot be called 'store', because run/store.lock is the lock of the store. */
+	/* The name 'store' is refused, because run/store.lock is the lock of the store. */
 	return len && len <= WORKSPACE_NAME_MAX && strcmp(name, "store") && name[0] != '.' &&
 	       name[0] != '-' &&
 	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
@@ -288,7 +290,7 @@ int workspace_prove(const struct workspace_setup *setup, bool repair,
 		.donor = -1,
 	};
 	/*
-	 * A repair needs the layers for itself: a process that measures a layer at the same time
+	 * A repair needs the exclusive lock.  A process that measured a layer at the same time
 	 * would restore the mark that the repair removes.
 	 */
 	owned_fd int lock = layers_lock(setup->rootfd, repair ? LOCK_EXCLUSIVE : LOCK_SHARED, err);
@@ -324,8 +326,8 @@ bool workspace_discard_whole(void *arg, int dirfd, const char *name, const struc
 	if (subvolume_delete(dirfd, name, &ignored) == 0)
 		return true;
 	/*
-	 * The caller is going to empty the subvolume, which a program inside may have made
-	 * read-only.
+	 * Make the subvolume writable, since the caller is going to empty it, and a program inside
+	 * may have made it read-only.
 	 */
 	owned_fd int fd = at_name_open(dirfd, name, O_RDONLY | O_DIRECTORY);
 	if (fd >= 0)
