@@ -15,14 +15,15 @@
 	(IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE |        \
 		IN_DELETE | IN_MOVE_SELF | IN_ONLYDIR)
 #define READ_SIZE 65536
-#define DEPTH_MAX 4096 /* levels of directories; deeper ones are not watched */
+#define DEPTH_MAX 4096 /* maximum depth of directories; deeper ones are not watched */
 #define SLOTS_MIN 64
 
 /*
- * A watched directory.  It is an entry of a hash table by watch descriptor, with open addressing.
+ * A watched directory.  It is an element of a hash table with open addressing, whose key is the
+ * watch descriptor.
  */
 struct dir {
-	int wd; /* 0: a free slot; REMOVED: a slot whose directory was removed */
+	int wd; /* 0: the slot is free; REMOVED: the slot's directory was removed */
 	int parent;
 	char *name;
 };
@@ -32,15 +33,16 @@ struct dir {
 struct watch {
 	int inotify;
 	int root;
-	char *path; /* the path of root when the watch began */
+	char *path; /* path of the root directory when the watch began */
 	int root_wd;
 	const struct watch_without *without;
-	struct statx own; /* the directory without->own; stx_ino 0: there is none */
+	struct statx own; /* the directory without->own; stx_ino is 0 if there is none */
 	bool partial;
-	bool rescan; /* events were lost, or a directory could not be found */
+	/* the tree has to be scanned, because events were lost or a directory was not found */
+	bool rescan;
 	struct dir *dirs;
-	size_t n_slots; /* a power of two */
-	size_t n_used;  /* slots that are not free */
+	size_t n_slots; /* number of slots, a power of two */
+	size_t n_used;  /* number of slots that are not free */
 	size_t n_dirs;
 };
 
@@ -85,8 +87,8 @@ static void rebuild_table(struct watch *watch, size_t n_slots)
 }
 
 /*
- * Add a directory to the table.  A directory that was renamed keeps its watch descriptor and may be
- * in the table already, where it gets its new name and parent.
+ * Add a directory to the table, or change its name and parent there.  A directory that was renamed
+ * keeps its watch descriptor, and may be in the table already.
  */
 static void add_to_table(struct watch *watch, int wd, int parent, const char *name)
 {
@@ -118,8 +120,8 @@ static void remove_from_table(struct watch *watch, int wd)
 /* -------------------------------------------------------------- leaving out */
 
 /*
- * Fill chain with the directories from a watched directory upwards, without the root.  Returns
- * their number, or -1 if one of them is not known.
+ * List the directories from a watched directory upwards, without the root, in chain.  Returns their
+ * number, or -1 if one of them is not in the table.
  */
 static int find_chain(const struct watch *watch, int wd, const struct dir *chain[DEPTH_MAX])
 {
@@ -137,7 +139,8 @@ static int find_chain(const struct watch *watch, int wd, const struct dir *chain
 }
 
 /*
- * Append the path of a watched directory and a slash.  Returns false if the directory is not known.
+ * Append the path of a watched directory and a slash to path.  Returns false if the directory is
+ * not in the table.
  */
 static bool add_path(const struct watch *watch, int wd, struct buf *path)
 {
@@ -149,7 +152,7 @@ static bool add_path(const struct watch *watch, int wd, struct buf *path)
 	return n >= 0;
 }
 
-/* Whether a name in a watched directory matches a pattern of the files to leave out. */
+/* Whether a pattern for excluded files matches a name in a watched directory. */
 static bool is_excluded(const struct watch *watch, int wd, const char *name)
 {
 	const struct watch_without *without = watch->without;
@@ -182,7 +185,7 @@ static bool is_own(const struct watch *watch, int fd)
 
 /* ------------------------------------------------------------------ adding */
 
-/* Watch an open directory.  Returns the watch descriptor or -errno. */
+/* Watch an open directory.  Returns its watch descriptor or -errno. */
 static int add_watch(struct watch *watch, int fd)
 {
 	char path[40];
@@ -195,15 +198,15 @@ static int add_watch(struct watch *watch, int fd)
 }
 
 /*
- * Open a directory by name.  Returns -errno if the name is gone or is no directory any more, which
- * callers ignore.
+ * Open a directory by its name.  Returns -errno if the name is gone or is not a directory any
+ * more.  Callers ignore that.
  */
 static int open_below(int fd, const char *name)
 {
 	return at_name_open(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
 }
 
-/* Open a directory to watch it.  Returns -ENOENT if it is to be left out. */
+/* Open a directory in order to watch it.  Returns -ENOENT if it is not to be watched. */
 static int open_wanted(const struct watch *watch, int fd, int wd, const char *name)
 {
 	if (is_excluded(watch, wd, name))
@@ -220,7 +223,10 @@ static bool may_be_dir(const struct dirent *d)
 	return d->d_type == DT_DIR || d->d_type == DT_UNKNOWN;
 }
 
-/* Watch the directories below an open directory, fd, whose watch is wd. fd is taken over. */
+/*
+ * Watch all directories below the open directory fd, whose watch descriptor is wd.  fd is taken
+ * over.
+ */
 static void add_below(struct watch *watch, int fd, int wd, int depth)
 {
 	DIR *dir = fdopendir(fd);
@@ -249,8 +255,8 @@ static void add_below(struct watch *watch, int fd, int wd, int depth)
 }
 
 /*
- * Open a watched directory by the names that led to it.  Returns -errno if they no longer lead to
- * it.
+ * Open a watched directory by its path in the table.  Returns -errno if that path does not lead to
+ * a directory any more.
  */
 static int open_dir(const struct watch *watch, int wd)
 {
@@ -274,7 +280,10 @@ static void add_new_dir(struct watch *watch, int parent, const char *name)
 	owned_fd int above = open_dir(watch, parent);
 	int fd = above < 0 ? above : open_wanted(watch, above, parent, name);
 
-	/* A parent that was moved needs a new scan.  A directory that is gone needs nothing. */
+	/*
+	 * If the parent has been moved, a new scan is needed.  If the directory is gone, nothing is
+	 * needed.
+	 */
 	if (above < 0)
 		watch->rescan = true;
 	if (fd < 0)
@@ -354,8 +363,8 @@ bool watch_partial(const struct watch *watch)
 }
 
 /*
- * A directory that was moved counts as gone: when the upper directory of an overlay is frozen, it
- * is moved elsewhere, and no longer changes.
+ * A directory that was moved counts as gone.  Freezing moves the upper directory of an overlay
+ * elsewhere, where it changes no more.
  */
 bool watch_gone(const struct watch *watch)
 {
@@ -373,7 +382,7 @@ uint64_t watch_count(const struct watch *watch)
 	return watch->n_dirs + 1;
 }
 
-/* Handle one event.  Returns false if it concerns a file that is left out. */
+/* Handle one event.  Returns false if the event is about an excluded file. */
 static bool handle_event(struct watch *watch, const struct inotify_event *event)
 {
 	if (event->len && event->wd >= 0 && is_excluded(watch, event->wd, event->name))
