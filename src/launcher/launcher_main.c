@@ -1,21 +1,22 @@
 /*
- * launcher - the program that executes a command in a sandbox.  It is the last code of strata to
- * run before the command.
+ * launcher - the program that executes a command in a sandbox.  It is the last code of strata that
+ * runs before the command.
  *
  * A process that executes a file whose interpreter line is "#!/proc/self/exe" executes its own
  * program again.  If that were the host's strata, programs inside could write to it, or make it
  * setuid, through /proc/PID/exe.  So strata does not execute the command itself.  It executes this
  * program from a sealed memory file (sandbox/launcher.c), and this program executes the command.
- * Nobody can write to the file that its /proc/self/exe leads to.
+ * The link /proc/self/exe then leads to the memory file, to which nobody can write.
  *
- * It uses no C library, so that it costs little: a few pages, and no set-up.
+ * The program uses no C library.  So it costs only a few pages of memory and needs no set-up.
  *
  *	argv   "launcher", SIZE, PATH..., "", the command's argv
  *	env    the command's
  *	fd 3   a socket, closed when the command runs
  *
- * Each PATH is tried in turn.  When all fail, one message of SIZE bytes goes to the socket: an int
- * with -errno of the first failure, then zeros.  The exit status is then 127 or 126, as a shell's.
+ * Each PATH is tried in turn.  If all fail, one message of SIZE bytes is sent through the socket:
+ * an int with -errno of the first failure, then zeros.  The exit status is then 127 or 126, as that
+ * of a shell.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -23,10 +24,10 @@
 
 #include "sandbox/launcher.h"
 
-void launcher_main(long *stack); /* called by the assembly below */
+void launcher_main(long *stack); /* called by the assembly code below */
 
 #define SHELL "/bin/sh"
-#define NO_SIGNAL 0x4000 /* MSG_NOSIGNAL */
+#define NO_SIGNAL 0x4000 /* the value of MSG_NOSIGNAL */
 
 static int message[LAUNCHER_MESSAGE_MAX / sizeof(int)];
 
@@ -79,8 +80,8 @@ static long system_call(long nr, long a, long b, long c, long d)
 #endif
 
 /*
- * Execute the file path.  As in every shell, a file whose format the kernel does not know is
- * executed as a script by /bin/sh.  Returns -errno on failure.
+ * Execute the file path.  If the kernel does not know the format of the file, /bin/sh executes it
+ * as a script, as every shell does.  Returns -errno on failure.
  */
 static int execute(char *path, char **argv, char **env)
 {
@@ -90,7 +91,8 @@ static int execute(char *path, char **argv, char **env)
 	if (error != -ENOEXEC)
 		return error;
 	/*
-	 * argv becomes the shell, the script and its arguments.  The "" before argv[0] makes room.
+	 * The new argv is the shell, the script and the script's arguments.  The "" before argv[0]
+	 * makes room.
 	 */
 	argv[-1] = SHELL;
 	argv[0] = path;
@@ -121,7 +123,7 @@ __attribute__((noreturn, used)) void launcher_main(long *stack)
 	char **path = argv + 2;
 	char **command = path;
 
-	/* The arguments are checked, because programs inside can execute the launcher, too. */
+	/* Check the arguments, because programs inside can execute the launcher, too. */
 	while (stack[0] > 2 && *command && **command)
 		command++;
 	if (stack[0] <= 2 || !*command || !command[1])
