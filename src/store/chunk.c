@@ -9,13 +9,10 @@
 static uint64_t gear[256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/*
- * Fill the table by splitmix64.  The numbers must be fixed and well mixed, but need no other
- * property.
- */
+/* Fill the table with numbers from splitmix64.  The numbers have to be fixed and well mixed. */
 static void fill_gear(void)
 {
-	uint64_t state = UINT64_C(0x7374726174610001); /* "strata", 1 */
+	uint64_t state = UINT64_C(0x7374726174610001); /* the bytes of "strata" and the number 1 */
 
 	for (size_t i = 0; i < 256; i++) {
 		uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
@@ -37,7 +34,10 @@ size_t chunk_cut(const void *bytes, size_t len)
 	if (len <= CHUNK_MIN)
 		return len;
 	pthread_once(&once, fill_gear);
-	/* A cut needs more zeros before the average size than after it, so sizes stay near it. */
+	/*
+	 * A cut before the average size needs more zeros than a cut after it, so sizes stay near
+	 * the average.
+	 */
 	for (; i < middle; i++) {
 		hash = (hash << 1) + gear[p[i]];
 		if (!(hash & MASK(BITS + 1)))

@@ -1,9 +1,10 @@
 /*
- * chunk - decides where a large file is cut into chunks, so that a small edit moves few cuts.
+ * chunk - decides where a large file is cut into chunks, so that a small edit changes few cuts.
  *
- * The cuts depend on the content.  A cut comes where a rolling hash of the last bytes (a gear hash)
- * has zeros in its top bits, at least CHUNK_MIN and at most CHUNK_MAX bytes after the previous cut.
- * More zeros are needed before the average size than after it, so sizes stay near the average.
+ * The cuts depend on the content.  A cut is made where a rolling hash of the last bytes (a gear
+ * hash) has zeros in its top bits, at least CHUNK_MIN and at most CHUNK_MAX bytes after the
+ * previous cut.  More zeros are needed before the average size than after it, so sizes stay near
+ * the average.
  *
  * The table of the hash is generated from a constant.  It is part of the format: with another table
  * the same file would be cut, and so named, differently.
@@ -11,13 +12,14 @@
 #pragma once
 #include <stddef.h>
 
-#define CHUNK_WHOLE ((size_t)1 << 20) /* files up to this size are one blob */
+/* a file of up to this many bytes is one blob and is not cut */
+#define CHUNK_WHOLE ((size_t)1 << 20)
 #define CHUNK_MIN ((size_t)256 << 10)
 #define CHUNK_AVERAGE ((size_t)1 << 20)
 #define CHUNK_MAX ((size_t)4 << 20)
 
 /*
- * Returns the length of the first chunk.  The array bytes has the next CHUNK_MAX bytes of a file,
- * or fewer at its end.
+ * Returns the length of the first chunk.  bytes has the next CHUNK_MAX bytes of a file, or all that
+ * are left of it.
  */
 size_t chunk_cut(const void *bytes, size_t len);

@@ -18,70 +18,69 @@
 
 #define CACHED_QUERIES 256
 #define BUSY_MS 30000
-#define LOG_PAGES_RUNNING 2000 /* a longer log is copied into the main file */
-#define LOG_PAGES_CLOSED 400   /* at close, a longer log is emptied */
+/* while the database is in use, a longer log is copied into the main file */
+#define LOG_PAGES_RUNNING 2000
+#define LOG_PAGES_CLOSED 400 /* when the database is closed, a longer log is emptied */
 #define LOG_HEADER 32
 /*
- * An emptied log keeps its size up to this many bytes.  This is more than LOG_PAGES_CLOSED pages.
+ * An emptied log keeps up to this many bytes of its size.  They are more than LOG_PAGES_CLOSED
+ * pages.
  */
 #define LOG_KEPT (1 << 20)
-/*
- * SQLite truncates the index of its log (the -shm file) to this size.  It truncates no other file
- * to this size.
- */
+/* SQLite truncates the index of its log (the -shm file) to this size, and no other file. */
 #define INDEX_CUT 3
 #define INDEX_KEPT (64 << 10)
 /*
  * The page size of a new database.  It is small, since a commit writes about ten pages to the log,
- * however little is in them.
+ * even if they contain little.
  */
 #define PAGE_SIZE "2048"
 /*
- * Free pages are given back when there are at least SHRINK_MIN of them, and when at least one page
- * in SHRINK_SHARE is free.  To give back SHRINK_STEP pages takes about 10 ms.
+ * Free pages are returned to the file system when there are at least SHRINK_MIN of them, and when
+ * at least one page in SHRINK_SHARE is free.  Returning SHRINK_STEP pages takes about 10 ms.
  */
 #define SHRINK_MIN 128
 #define SHRINK_SHARE 8
 #define SHRINK_STEP "512"
 /*
- * A database of up to this many bytes is rewritten as a whole.  Its VACUUM takes about 50 ms,
+ * A database of up to this many bytes may be rewritten as a whole.  This VACUUM takes about 50 ms,
  * during which no other process can write.
  */
 #define REMADE_MAX ((int64_t)4 << 20)
-#define AUTO_VACUUM_INCREMENTAL 2 /* the value of PRAGMA auto_vacuum */
-#define CACHE_KIB "6144"          /* SQLite's page cache, the same for any size of tree */
+#define AUTO_VACUUM_INCREMENTAL 2 /* value of PRAGMA auto_vacuum */
+/* size of SQLite's page cache; it does not depend on the size of trees */
+#define CACHE_KIB "6144"
 
 struct db_query {
 	struct db *db;
-	const char *sql; /* a literal; the query is found by this address */
+	const char *sql; /* a literal, whose address identifies the query */
 	sqlite3_stmt *stmt;
 	bool busy;
 };
 
 struct db {
 	sqlite3 *handle;
-	int log_pages; /* pages of the log after this process's last transaction */
+	int log_pages; /* pages in the log after the last transaction of this process */
 	bool deferred; /* see db_defer_checkpoints */
-	int refused;   /* errno of opening the main file for writing; 0: none */
+	int refused;   /* errno if the main file could not be opened for writing; else 0 */
 	struct db_query queries[CACHED_QUERIES];
 	size_t n_queries;
 };
 
 /*
- * The errno of the last failed attempt to open a file for writing.  After such a failure, SQLite
- * opens the file for reading, and forgets why the first attempt failed, for instance because the
- * disk is full.
+ * The errno of the last failed attempt to open a file for writing, for example because the disk is
+ * full.  After such a failure, SQLite opens the file for reading and forgets the errno.
  */
 static _Thread_local int open_errno;
-static _Thread_local bool made_file; /* a file was made after the last sync of a directory */
+static _Thread_local bool made_file; /* a file was made after a directory was last synced */
 
 static int watched_open(const char *path, int flags, int mode)
 {
 	int known = flags & O_EXCL ? flags : flags & ~O_CREAT;
-	int fd = open(path, known, mode); /* by-name: SQLite's own call */
+	int fd = open(path, known, mode); /* by-name: the call that SQLite itself would make */
 
 	if (fd < 0 && errno == ENOENT && known != flags) {
-		fd = open(path, flags, mode); /* by-name: as above */
+		fd = open(path, flags, mode); /* by-name: the call that SQLite itself would make */
 		made_file |= fd >= 0;
 	}
 	if (fd < 0 && (flags & O_ACCMODE) != O_RDONLY)
@@ -90,10 +89,9 @@ static int watched_open(const char *path, int flags, int mode)
 }
 
 /*
- * Open a directory that SQLite wants to sync, unless there is nothing to sync.  After the first
- * sync of a log, SQLite also syncs the directory, in case the log is new.  The log is nearly always
- * an old one.  Then no sync of the directory is needed, which saves a commit the third of its
- * syncs.
+ * Open a directory that SQLite wants to sync, or pretend to if there is nothing to sync.  After the
+ * first sync of a log, SQLite also syncs the directory, in case the log is new.  The log is nearly
+ * always an old one.  The directory then needs no sync, which saves a third of a commit's syncs.
  */
 static int watched_directory(const char *path, int *fd)
 {
@@ -113,18 +111,22 @@ static bool is_log(int fd)
 {
 	uint8_t magic[4];
 
-	/* The last bit of the magic number is the byte order of the checksums. */
+	/*
+	 * The last bit of the magic number tells the byte order of the checksums, so it may have
+	 * both values.
+	 */
 	return at_pread_full(fd, magic, sizeof(magic), 0) == sizeof(magic) && magic[0] == 0x37 &&
 	       magic[1] == 0x7f && magic[2] == 0x06 && (magic[3] & ~1) == 0x82;
 }
 
 /*
- * Empty the log.  After the log was copied into the main file, SQLite would truncate it.  Here the
- * header of the log is overwritten instead.  A log without a header counts as empty, too.  A sync
- * of a file that was overwritten costs half as much as a sync of a file that has grown.
+ * Empty the log after it has been copied into the main file.  SQLite would truncate the log.  Here
+ * the header of the log is overwritten instead, because a log without a header counts as empty,
+ * too.  A sync of a file that was overwritten costs half as much as a sync of a file that has
+ * grown.
  *
- * SQLite syncs the next header before the frames behind it.  So a crash before that sync leaves the
- * whole old log or no log, never a part of it.
+ * SQLite syncs the next header before the frames behind it.  So after a crash before that sync, the
+ * log is either whole or empty, and never a part.
  */
 static int empty_log(int fd)
 {
@@ -138,9 +140,9 @@ static int empty_log(int fd)
 }
 
 /*
- * Make the index of the log invalid.  The index is shared memory.  The first process that opens it
- * would truncate it to INDEX_CUT bytes.  Here the index is filled with zeros instead, which makes
- * it invalid, too, and needs no new blocks on a full disk.
+ * Make the index of the log invalid.  The index is shared memory, and the first process that opens
+ * it would truncate it to INDEX_CUT bytes.  Here the index is filled with zeros instead.  This
+ * makes it invalid, too, and needs no new blocks on a full disk.
  */
 static int empty_index(int fd)
 {
@@ -161,9 +163,10 @@ static int watched_truncate(int fd, off_t size)
 }
 
 /*
- * Map a file, and reserve its blocks now.  SQLite reserves the blocks of an index by writing one
- * byte per page.  If blocks are smaller than pages and the disk is full, a later access to the rest
- * of a page would cause a signal.  All pages are written here, where a full disk is an error.
+ * Map a file of shared memory and reserve its blocks now.  SQLite reserves the blocks of an index
+ * by writing one byte in each page.  If blocks are smaller than pages and the disk is full, a later
+ * access to the rest of a page would kill the process by a signal.  So all pages are written here,
+ * where a full disk is an error.
  */
 static void *watched_mmap(void *at, size_t len, int prot, int flags, int fd, off_t offset)
 {
@@ -191,8 +194,8 @@ static void watch_calls(void)
 }
 
 /*
- * Returns the errno of the system call that failed.  SQLite does not always pass the errno on, but
- * can be asked for the last errno of each file it has open.
+ * Returns the errno of the system call that failed.  SQLite does not always return the errno, but
+ * it keeps the last errno of each file that it has open.
  */
 static int system_errno(struct db *db, int last)
 {
@@ -206,15 +209,15 @@ static int system_errno(struct db *db, int last)
 	if (!error)
 		(void)sqlite3_file_control(db->handle, NULL, SQLITE_FCNTL_LAST_ERRNO, &error);
 	/*
-	 * A journal that was closed cannot be asked for its errno.  Then the value that errno had
-	 * after the call, last, is used if it means that space ran out.
+	 * SQLite has no errno of a journal that is closed already.  So last, the value of errno
+	 * after the call, is used if it means that the disk is full.
 	 */
 	if (!error && (last == ENOSPC || last == EDQUOT))
 		error = last;
 	return error ? error : EIO;
 }
 
-/* Whether an errno has nothing to do with the permissions of a file. */
+/* Whether an errno has another cause than the permissions of a file. */
 static bool is_resource_error(int error)
 {
 	return error == ENOSPC || error == EDQUOT || error == EIO || error == EMFILE ||
@@ -253,7 +256,7 @@ static int set_error(struct db *db, const char *what, struct err *err)
 	}
 }
 
-/* Called after a commit: copy a long log into the main file, as SQLite does by default. */
+/* Called after a commit.  Copies a long log into the main file, as SQLite does by default. */
 static int after_commit(void *arg, sqlite3 *handle, const char *name, int pages)
 {
 	struct db *db = arg;
@@ -266,12 +269,12 @@ static int after_commit(void *arg, sqlite3 *handle, const char *name, int pages)
 }
 
 /*
- * Let the log stay when the last connection closes.  If the log were made, copied and removed each
- * time, that would be four of the six syncs of a small commit.
+ * Keep the log when the last connection closes.  If the log were made, copied and removed each
+ * time, this would be four of the six syncs of a small commit.
  *
- * However, the first process that opens the database reads all of the log, even the part that was
- * already copied.  So db_close empties a log that has become long.  That costs this commit two
- * syncs and the next one two more, so it must not happen often.
+ * However, the first process that opens the database reads the whole log, including the part that
+ * has been copied.  So db_close empties a log that has become long.  Emptying costs two syncs in
+ * this commit and two in the next one, so it should be rare.
  */
 static void keep_log(struct db *db)
 {
@@ -285,8 +288,8 @@ static void keep_log(struct db *db)
 /*
  * Call SQLite's checkpoint twice.  The first call copies nearly all of the log while other
  * processes read and write.  The second call empties the log, for which it takes the write lock.
- * The second call must not wait for readers, who may take minutes, since writers would have to
- * wait, too.
+ * The second call does not wait for readers.  They may take minutes, and writers would have to wait
+ * as long.
  */
 void db_checkpoint(struct db *db)
 {
@@ -314,8 +317,8 @@ static int64_t read_pragma(struct db *db, const char *sql)
 }
 
 /*
- * Rewrite a database that was made without auto_vacuum, if it is small.  Its free pages can be
- * given back only by rewriting all of it.
+ * Rewrite a database that was made without auto_vacuum, if it is small.  The free pages of such a
+ * database can be returned only by rewriting all of it.
  */
 static void vacuum_if_small(struct db *db, int64_t used)
 {
@@ -335,8 +338,9 @@ void db_shrink(struct db *db, void (*pause)(void *arg), void *arg)
 		return;
 	if (read_pragma(db, "PRAGMA auto_vacuum") == AUTO_VACUUM_INCREMENTAL) {
 		/*
-		 * Other processes may use and free pages meanwhile.  When the number of free pages
-		 * no longer falls, the remaining ones are left to the next shrink.
+		 * Stop when the number of free pages no longer falls, because other processes may
+		 * use and free pages meanwhile.  The remaining free pages are left to the next call
+		 * of db_shrink.
 		 */
 		for (; unused && unused < before;
 			unused = read_pragma(db, "PRAGMA freelist_count")) {
@@ -375,8 +379,8 @@ static int open_handle(struct db *db, const char *name, int flags, struct err *e
 }
 
 /*
- * Make a URI from a path.  '?', '#' and '%' have a meaning in a URI, so those in the path are
- * escaped.
+ * Make a URI from a path.  The characters '?', '#' and '%' of the path are escaped, because they
+ * have a meaning in a URI.
  */
 static char *make_uri(const char *path, const char *suffix)
 {
@@ -393,7 +397,7 @@ static char *make_uri(const char *path, const char *suffix)
 	return uri.data;
 }
 
-/* Whether the log has transactions that are not in the main file. */
+/* Whether the log has transactions that have not been copied into the main file. */
 static bool has_log(const char *path)
 {
 	owned_mem char *name = mem_printf("%s-wal", path);
@@ -407,10 +411,10 @@ static bool has_log(const char *path)
 }
 
 /*
- * Open a database to read it.  The write-ahead log needs a file of shared memory.  This process may
- * be unable to make that file in a read-only copy or in another user's environment.  Then the
- * database is opened as 'immutable', which reads only the main file.  This is right only if all
- * transactions of the log are in the main file, too.
+ * Open a database for reading.  The write-ahead log needs a file of shared memory.  This process
+ * may be unable to make that file, if the database is a read-only copy or is in another user's
+ * environment.  Then the database is opened as 'immutable', with which SQLite reads only the main
+ * file.  This is right only if the log has no transactions that are missing in the main file.
  */
 static int open_read_only(struct db *db, const char *path, struct err *err)
 {
@@ -435,8 +439,8 @@ static int open_read_only(struct db *db, const char *path, struct err *err)
 }
 
 /*
- * Open a database with an empty name, for which SQLite makes a file without a name as soon as it
- * needs one.
+ * Open a database with an empty name.  SQLite makes a file without a name for it when one is
+ * needed.
  */
 static int open_temporary(struct db *db, struct err *err)
 {
@@ -468,7 +472,7 @@ struct db *db_open(const char *path, unsigned flags, struct err *err)
 			SQLITE_OPEN_READWRITE | (flags & DB_CREATE ? SQLITE_OPEN_CREATE : 0), err);
 		if (r >= 0)
 			r = configure(db, true, err);
-		/* These settings are stored in the database file. */
+		/* Make settings that SQLite stores in the database file. */
 		if (r >= 0 && flags & DB_CREATE)
 			r = db_exec(db,
 				"PRAGMA page_size=" PAGE_SIZE "; PRAGMA auto_vacuum=INCREMENTAL;"
@@ -491,7 +495,7 @@ void db_close(struct db *db)
 		sqlite3_finalize(db->queries[i].stmt);
 	if (db->log_pages >= LOG_PAGES_CLOSED) {
 		/*
-		 * If another process is reading now, the log stays, and the next process that
+		 * If another process is reading now, the log is not emptied.  The next process that
 		 * closes the database empties it.
 		 */
 		db_checkpoint(db);

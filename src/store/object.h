@@ -1,21 +1,22 @@
 /*
- * object - immutable bytes that the store keeps, named by their SHA-256.
+ * object - immutable bytes that the store keeps under the name of their SHA-256.
  *
- * The name is the plain SHA-256 of the raw bytes.  The type is part of the key, so a file whose
- * bytes happen to look like a tree is a different object.
+ * The name is the plain SHA-256 of the raw bytes.  The type is part of the key, so a file with the
+ * same bytes as a tree is a different object.
  */
 #pragma once
 #include "core/hash.h"
 
 enum object_type {
-	OBJECT_BLOB = 1, /* file content, or one chunk of it */
-	OBJECT_TREE,     /* node of a directory: tree/treenode.h */
-	OBJECT_CHUNKS,   /* chunk list of a large or sparse file: tree/content.h */
-	OBJECT_XATTRS,   /* extended attributes: tree/xattrs.h */
+	OBJECT_BLOB = 1, /* content of a file, or a chunk of it */
+	OBJECT_TREE,     /* node of a directory; see tree/treenode.h */
+	OBJECT_CHUNKS,   /* chunk list of a large or sparse file; see tree/content.h */
+	OBJECT_XATTRS,   /* extended attributes of a file; see tree/xattrs.h */
 	OBJECT_TYPE_END,
 };
 
-#define OBJECT_MAX ((size_t)16 << 20) /* raw bytes of an object; blobs are far smaller */
+/* maximum number of raw bytes of an object; blobs are far smaller */
+#define OBJECT_MAX ((size_t)16 << 20)
 
 struct object_key {
 	struct hash hash;

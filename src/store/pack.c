@@ -5,7 +5,7 @@
 #include "core/bytes.h"
 #include "core/zstd.h"
 
-#define RECORD_MAGIC 0x4a424f53u /* "SOBJ" */
+#define RECORD_MAGIC 0x4a424f53u /* the text "SOBJ" */
 
 void pack_encode(const struct pack_record *record, uint8_t out[PACK_HEADER])
 {

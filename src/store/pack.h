@@ -1,7 +1,7 @@
 /*
  * pack - an append-only file of objects.
  *
- * A pack is PACK_MAGIC and then records, each
+ * A pack consists of PACK_MAGIC and records.  Each record is
  *
  *	offset  size
  *	0       4     record magic "SOBJ"
@@ -14,8 +14,8 @@
  *	48      …     stored bytes
  *
  * Records describe themselves, so a lost or damaged index can be rebuilt from the packs.  The
- * database records where a pack ends.  Bytes behind that end were left by a writer that died, and
- * the next writer cuts them off.
+ * database records the end of each pack.  Bytes behind that end were left by a writer that was
+ * killed, and the next writer cuts them off.
  */
 #pragma once
 #include <stdint.h>
@@ -26,7 +26,8 @@
 #include "store/object.h"
 
 #define PACK_MAGIC "strata pack 1\n\0\0"
-#define PACK_START 16 /* bytes of PACK_MAGIC, and offset of the first record */
+/* size of PACK_MAGIC in bytes, which is also the offset of the first record */
+#define PACK_START 16
 #define PACK_HEADER 48
 
 enum pack_codec { PACK_PLAIN, PACK_ZSTD };
@@ -38,12 +39,12 @@ struct pack_record {
 };
 
 void pack_encode(const struct pack_record *record, uint8_t out[PACK_HEADER]);
-/* Returns ERR_CORRUPT if the header cannot be one that pack_encode wrote. */
+/* Decode the header of a record.  Returns ERR_CORRUPT if pack_encode cannot have written it. */
 int pack_decode(const uint8_t in[PACK_HEADER], struct pack_record *record, struct err *err);
 
 /*
- * Decode one record from bytes, which has its header and its stored bytes.  The raw bytes are
- * expanded, checked against the hash, and appended to out.
+ * Decode one record from bytes, which consists of its header and its stored bytes.  The raw bytes
+ * are expanded, checked against the hash, and appended to out.
  */
 int pack_unpack(const void *bytes, size_t len, struct pack_record *record, struct buf *out,
 	struct err *err);

@@ -18,9 +18,9 @@
 	"  PRIMARY KEY (hash, type)) WITHOUT ROWID;"
 
 /*
- * Keys are random, so in a large table each new row changes a different page.  Rows that come in
- * small numbers therefore go to the small table "fresh".  They are moved to the table "object" when
- * there are many.  An object has a row in one of the two tables.
+ * Rows that are added in small numbers go to the small table "fresh".  The keys are random, so in a
+ * large table each of these rows would change a different page.  The rows are moved to the table
+ * "object" when there are many.  An object has a row in only one of the two tables.
  */
 const char store_schema[] =
 	"CREATE TABLE object" OBJECT_COLUMNS
@@ -38,8 +38,8 @@ const char store_schema[] =
 #define OUT_BUFFER ((size_t)1 << 20)
 
 /*
- * Make a lock that spins a little before it sleeps.  Threads hold the lock in turns for a few
- * microseconds each, and sleeping would take longer.
+ * Make a lock that spins for a moment before it sleeps.  Threads hold the lock in turn for a few
+ * microseconds each, which is shorter than going to sleep takes.
  */
 static void init_lock(pthread_mutex_t *lock)
 {
@@ -99,14 +99,14 @@ struct store_stats store_added(const struct store *store)
 	return store->added;
 }
 
-/* ------------------------------------------------------------- the pending */
+/* ----------------------------------------------------------- pending objects */
 
 static bool key_eq(const struct object_key *a, const struct object_key *b)
 {
 	return a->type == b->type && hash_eq(&a->hash, &b->hash);
 }
 
-/* Returns the slot of key, or the free slot where key belongs. */
+/* Returns the slot of key, or the free slot in which to put it. */
 static struct store_pending *pending_slot(struct store *store, const struct object_key *key)
 {
 	size_t mask = store->pending_cap - 1;
@@ -152,7 +152,7 @@ static struct store_pending *pending_find(struct store *store, const struct obje
 
 static void pending_clear(struct store *store)
 {
-	/* The next commit is probably small, so a large table is freed. */
+	/* Free a large table, because the next commit is probably small. */
 	free(store->pending);
 	store->pending = NULL;
 	store->pending_cap = store->pending_count = 0;
@@ -209,8 +209,9 @@ void store_reading_begin(struct store *store)
 	struct err ignored = { 0 };
 
 	/*
-	 * A process that opened the store to read does not keep gc out, and gc may move objects.
-	 * Such a process must see the new places, so it must not stay in one transaction.
+	 * Use no lasting transaction in a process that opened the store only to read.  Such a
+	 * process does not keep gc out, and gc may move objects to places that an old transaction
+	 * does not show.
 	 */
 	if (store->read_only || store->scratch || db_in_transaction(store->db))
 		return;
@@ -294,8 +295,8 @@ static void cache_add(
 }
 
 /*
- * Append the record of an object, its header and stored bytes, to out.  Sets *place to where the
- * record is.
+ * Append the record of an object, which is its header and its stored bytes, to out.  *place is set
+ * to the place of the record.
  */
 static int read_record(struct store *store, const struct object_key *key, struct buf *out,
 	struct store_place *place, struct err *err)
@@ -353,7 +354,7 @@ int store_get(struct store *store, enum object_type type, const struct hash *has
 		return 0;
 	}
 	int r = read_record(store, &key, &record_bytes, &place, err);
-	/* gc may have moved the object between the look-up and the open. */
+	/* Try again, since gc may have moved the object between the look-up and the open. */
 	if (r == -ERR_NOT_FOUND)
 		r = read_record(store, &key, &record_bytes, &place, err);
 	pthread_mutex_unlock(&store->lock);
@@ -388,8 +389,8 @@ static int last_pack(struct store *store, uint32_t *last, struct err *err)
 }
 
 /*
- * Take the newest pack to write to, if it has room and no other process writes to it.  Returns 1 if
- * the pack was taken, 0 if not, or a negative error.
+ * Lock the newest pack for writing, if it has room and no other process has locked it.  Returns 1
+ * if this process has the pack now, 0 if not, or a negative error.
  */
 static int take_last_pack(struct store *store, uint32_t *last, struct err *err)
 {
@@ -403,7 +404,10 @@ static int take_last_pack(struct store *store, uint32_t *last, struct err *err)
 	owned_fd int fd = at_open(store->packsfd, pack_name(*last, name), O_RDWR, &ignored);
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return 0;
-	/* The size is read under the lock, since the last writer may have appended meanwhile. */
+	/*
+	 * Read the size only after the pack is locked, since the last writer may have appended
+	 * meanwhile.
+	 */
 	r = db_number(
 		store->db, err, &known, "SELECT size FROM pack WHERE id = ?", "i", (int64_t)*last);
 	if (r <= 0)
@@ -411,12 +415,12 @@ static int take_last_pack(struct store *store, uint32_t *last, struct err *err)
 	uint64_t size = (uint64_t)known;
 	struct statx stx;
 	if (size >= STORE_PACK_TARGET || at_fd_stat(fd, &stx) < 0 || stx.stx_size < size)
-		return 0; /* the pack is full, or it is damaged, which is left to fsck */
+		return 0; /* the pack is full, or it is damaged and needs fsck */
 	if (stx.stx_size > size) {
 		/*
-		 * A killed writer may have left rows for the bytes behind the recorded end, and
-		 * these rows may still appear.  So the database is sealed first (store_seal), which
-		 * is impossible inside a transaction.
+		 * The bytes behind the recorded end of the pack must not be cut off yet.  A killed
+		 * writer may have left rows for them that can still appear in the database.
+		 * store_seal rules this out, but it is impossible inside a transaction.
 		 */
 		if (db_in_transaction(store->db))
 			return 0;
@@ -443,7 +447,8 @@ static int make_pack(struct store *store, uint32_t after, struct err *err)
 			at_create(store->packsfd, pack_name(id, name), O_RDWR | O_EXCL, 0600, &why);
 
 		if (fd < 0 && why.errno_value == EEXIST)
-			continue; /* a writer that died before its first flush has left this pack */
+			/* a writer that was killed before its first flush has left this pack */
+			continue;
 		if (fd < 0) {
 			*err = why;
 			return fd;
@@ -489,8 +494,8 @@ static int need_pack(struct store *store, struct err *err)
 	uint32_t last;
 
 	/*
-	 * A full pack is released only when its rows are committed.  Before that, another writer
-	 * would take the bytes at its end for those of a dead writer, and cut them off.
+	 * Release a full pack only when its rows have been committed.  Earlier, another writer
+	 * would mistake the bytes at its end for those of a killed writer, and cut them off.
 	 */
 	if (store->out_end >= STORE_PACK_TARGET && !store->unflushed.objects &&
 		(store->reading || !db_in_transaction(store->db)))
@@ -498,7 +503,7 @@ static int need_pack(struct store *store, struct err *err)
 	if (store->out_fd >= 0)
 		return 0;
 	/*
-	 * The read transaction must end before the size of a pack is read.  It may show the
+	 * End the read transaction before the size of a pack is read, since it may show the
 	 * database as it was before the last write to the pack.
 	 */
 	bool reading = store->reading;
@@ -551,8 +556,8 @@ int store_append(struct store *store, const uint8_t header[PACK_HEADER], const v
 
 		r = store_write_out(store, err);
 		/*
-		 * Have the disk start to write now.  Otherwise the flush would have to wait for the
-		 * whole pack.
+		 * Have the disk start to write now.  Otherwise the flush would wait until the whole
+		 * pack is written.
 		 */
 		if (r >= 0 && !store->scratch)
 			at_sync_soon(store->out_fd, store->out_end - len, len);
@@ -584,8 +589,8 @@ int store_put(struct store *store, enum object_type type, const void *bytes, siz
 	pthread_mutex_lock(&store->lock);
 	int r = store->broken.code ? fail_broken(store, err) : store_find(store, &key, &place, err);
 	/*
-	 * The key is claimed before the object is written, so that a second thread with the same
-	 * content neither waits nor stores it again.
+	 * Claim the key before the object is written, so that a second thread with the same content
+	 * neither waits nor stores the content again.
 	 */
 	if (r == 0)
 		pending_add(store, &key);
@@ -635,8 +640,8 @@ static int compare_pending(const void *a, const void *b)
 }
 
 /*
- * Returns the SQL that inserts or moves the row of an object.  It does not insert a second row if
- * another process has stored the same object before.
+ * Returns the SQL that inserts or moves the row of an object.  The statement does nothing if
+ * another process has inserted a row for the same object before.
  */
 static const char *row_statement(const struct store *store, size_t batch)
 {
@@ -651,8 +656,8 @@ static const char *row_statement(const struct store *store, size_t batch)
 }
 
 /*
- * Insert the rows of pending objects.  The rows are inserted in key order, so that a large batch
- * touches each page of the table once.  An object that a thread has claimed and is still
+ * Insert the rows of pending objects.  The rows are inserted in the order of keys, so that a large
+ * batch touches each page of the table only once.  An object that a thread has claimed and is still
  * compressing stays pending.
  */
 static int insert_rows(struct store *store, struct err *err)
@@ -679,8 +684,8 @@ static int insert_rows(struct store *store, struct err *err)
 			(int64_t)row->place.offset, (int64_t)row->place.stored,
 			(int64_t)row->place.raw);
 		/*
-		 * Another process has stored the same object before.  So the copy of this process
-		 * has no row, and gc removes it.
+		 * If another process has inserted a row for the same object before, the copy of
+		 * this process has no row, and gc removes the copy.
 		 */
 		if (r >= 0 && !db_changed(store->db)) {
 			store->unflushed.objects--;
@@ -802,7 +807,10 @@ int store_flush_locked(struct store *store, struct err *err)
 	return r;
 }
 
-/* Call work under the lock.  After a failure, every later call fails, too. */
+/*
+ * Call work while holding the lock.  After a failure of work, all later calls of this function
+ * fail.
+ */
 static int do_locked(
 	struct store *store, int (*work)(struct store *store, struct err *err), struct err *err)
 {
@@ -814,14 +822,17 @@ static int do_locked(
 	return r;
 }
 
-/* Commit a transaction, which overwrites whatever a killed writer has left in the log. */
+/* Commit any transaction.  It overwrites what a killed writer has left in the log. */
 int store_seal_locked(struct store *store, struct err *err)
 {
 	int r = db_begin(store->db, err);
 
 	if (r < 0)
 		return r;
-	/* Any change will do.  No pack has the number 0, so the inserted row means nothing. */
+	/*
+	 * Insert and delete a row, because the transaction has to change something.  The row has no
+	 * effect on other processes, since no pack has the number 0.
+	 */
 	r = db_run(store->db, err, "INSERT INTO pack VALUES (0, 0)", "");
 	if (r >= 0)
 		r = db_run(store->db, err, "DELETE FROM pack WHERE id = 0", "");

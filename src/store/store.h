@@ -1,12 +1,12 @@
 /*
- * store - the objects of an environment.  Packs have their bytes, and the database has their
+ * store - the objects of an environment.  Packs contain their bytes, and the database records their
  * places.
  *
- * store_flush first writes and syncs the pack.  Then it inserts the rows that point into the pack,
- * inside the caller's transaction if there is one.  So an object that has a row is always on disk.
+ * store_flush first writes and syncs the pack.  Then it inserts the rows that refer to the pack,
+ * inside the caller's transaction if one is open.  So an object that has a row is always on disk.
  *
- * Several processes may write: each of them appends to a pack that it has locked (flock).  Several
- * threads may call store_put and store_get.
+ * Several processes may write at the same time, since each of them appends to a pack that it has
+ * locked (flock).  Several threads may call store_put and store_get.
  */
 #pragma once
 #include <stdbool.h>
@@ -22,94 +22,99 @@ struct store;
 enum store_flags {
 	STORE_READ_ONLY = 1 << 0,
 	/*
-	 * Objects go to a temporary pack without a name and are gone after store_close.  Blobs are
-	 * only hashed.  This is for looking at a live tree without writing to the environment.
+	 * Objects are written to a temporary pack without a name, and are gone after store_close.
+	 * Blobs are only hashed.  With this flag, a live tree can be read without writing to the
+	 * environment.
 	 */
 	STORE_SCRATCH = 1 << 1,
 };
 
-extern const char store_schema[]; /* SQL that makes the tables */
+extern const char store_schema[]; /* SQL that makes the tables of a store */
 
 /*
- * Open a store.  Returns NULL on error.  db and rootfd, the environment's directory, are borrowed
- * and must outlive the store.
+ * Open a store.  Returns NULL on error.  db and rootfd, which is the environment's directory, are
+ * borrowed and must outlive the store.
  */
 struct store *store_open(int rootfd, struct db *db, unsigned flags, struct err *err);
-/* Close a store; NULL is fine.  Objects that were put and not flushed are lost. */
+/* Close a store, which may be NULL.  Objects that were put and not flushed are lost. */
 void store_close(struct store *store);
 
 /*
- * Store bytes as an object; *hash gets its name.  Nothing is written if the store already has the
- * object.  After a failure every later put fails, too, so nothing half-written ever gets a row.
+ * Store bytes as an object, and set *hash to its name.  Nothing is written if the store already has
+ * the object.  After a failure all later puts fail, so no incomplete object ever gets a row.
  */
 int store_put(struct store *store, enum object_type type, const void *bytes, size_t len,
 	struct hash *hash, struct err *err);
-/* Append the raw bytes of an object to out.  They are checked against the hash. */
+/* Append the raw bytes of an object to out, after checking them against the hash. */
 int store_get(struct store *store, enum object_type type, const struct hash *hash, struct buf *out,
 	struct err *err);
 /* Returns 1 if the store has the object, 0 if not, or a negative error. */
 int store_has(struct store *store, enum object_type type, const struct hash *hash, struct err *err);
 /*
- * Between these two calls, looking up an object takes no file locks, which is faster for many
- * objects.  The database must not be used for anything else in between.  If store_reading_begin
+ * Between these two calls, looking up an object takes no file locks.  This is faster for many
+ * objects.  The database must not be used for another purpose in between.  If store_reading_begin
  * fails, looking up is only slower.
  */
 void store_reading_begin(struct store *store);
 void store_reading_end(struct store *store);
 /*
- * Do what store_has does.  Also set *stored to the bytes that the object takes on disk, with its
- * header, and *raw to the number of its raw bytes.
+ * Look up an object as store_has does.  Also set *stored to the bytes that the object takes on disk
+ * with its header, and *raw to the number of its raw bytes.
  */
 int store_size(struct store *store, const struct object_key *key, uint64_t *stored, uint64_t *raw,
 	struct err *err);
 
-/* Sync the pack and insert the rows of everything put so far. */
+/* Sync the pack, and insert the rows of all objects put so far. */
 int store_flush(struct store *store, struct err *err);
-/* Start to write to disk what a later store_flush has to sync.  That flush reports any failure. */
+/*
+ * Start writing to disk the bytes that a later store_flush has to sync.  That flush reports any
+ * failure.
+ */
 void store_flush_ahead(struct store *store);
 
 /*
- * Make every later put and flush fail with the error why.  Call this when the transaction of a
- * flush was rolled back: its rows are gone, but the store believes that they exist.
+ * Make all later puts and flushes fail with the error why.  Call this after the transaction of a
+ * flush was rolled back, because the rows of that flush are gone and the store still counts on
+ * them.
  */
 void store_poison(struct store *store, const struct err *why);
 
 struct store_stats {
-	uint64_t bytes;     /* on disk, with headers */
-	uint64_t raw_bytes; /* before compression */
+	uint64_t bytes;     /* bytes on disk, including headers */
+	uint64_t raw_bytes; /* bytes before compression */
 	uint64_t objects, packs;
 };
 /* Get the totals of the store, which every flush updates. */
 int store_stats(struct store *store, struct store_stats *stats, struct err *err);
 
-/* Bytes and objects added by this process since open, flushed or not. */
+/* Returns the bytes and objects that this process has added since store_open, flushed or not. */
 struct store_stats store_added(const struct store *store);
 
 /*
- * Flush, and release the pack that was written to.  Until the next put, other processes such as gc
- * may work on that pack.
+ * Flush, and unlock the pack that was written to.  Until the next put, other processes such as gc
+ * may lock it.
  */
 int store_rest(struct store *store, struct err *err);
 /*
  * Make sure that no rows of a killed writer can appear in the database later.
  *
- * A writer that was killed while it committed may have left its rows in the log.  No process that
- * has the database open sees them.  But when the last of these processes is gone, the log is read
- * again, and then the rows appear.  A file that no row points at must not be removed before that is
- * ruled out by this call.  No writer may be at work during the call.
+ * A writer that was killed during its commit may have left rows in the log.  No process that has
+ * the database open sees these rows.  But after the last of these processes has closed the
+ * database, the log is read again, and then the rows appear.  A file without rows must not be
+ * removed before this call has ruled that out.  No process may write to the store during the call.
  */
 int store_seal(struct store *store, struct err *err);
 
 /* ---- maintenance: the caller keeps other writers out, or sets begin and end ---- */
 
 struct store_sweeper {
-	/* Whether an object is needed.  This function must not use the store. */
+	/* Returns whether an object is needed.  This function must not use the store. */
 	bool (*live)(void *arg, const struct object_key *key);
 	/*
-	 * These two functions are called around each short piece of work during which no other
-	 * process may write.  Between two pieces, other processes can write.  After begin, live()
-	 * must also know the objects that they have stored.  Both are NULL if the caller keeps
-	 * other writers out all the time.
+	 * These two functions are called before and after each short piece of work during which no
+	 * other process may write.  Between two pieces, other processes can write.  After begin,
+	 * live() must also return true for the objects that they have stored meanwhile.  Both are
+	 * NULL if the caller keeps other writers out all the time.
 	 */
 	int (*begin)(void *arg, struct err *err);
 	void (*end)(void *arg);
@@ -117,13 +122,13 @@ struct store_sweeper {
 };
 
 /*
- * Remove every object for which live() is false, and rewrite packs that had many of them.  *freed
- * becomes the sum of what was freed.
+ * Remove every object for which live() returns false, and rewrite packs that had many such
+ * objects.  *freed is set to the totals of the removed objects.
  */
 int store_sweep(struct store *store, const struct store_sweeper *sweeper, struct store_stats *freed,
 	struct err *err);
 
-/* A fault found by store_verify.  If the fault concerns no single object, key.type is 0. */
+/* A fault that store_verify has found.  key.type is 0 if the fault is not about a single object. */
 struct store_fault {
 	struct object_key key;
 	const char *what;
@@ -134,14 +139,14 @@ struct store_verify {
 	void (*fault)(void *arg, const struct store_fault *fault);
 	void (*progress)(void *arg, uint64_t done, uint64_t total);
 	void *arg;
-	uint64_t objects; /* out: objects checked */
+	uint64_t objects; /* out: number of checked objects */
 	uint64_t bytes;
 };
-/* Read and hash every object that has a row, and check the packs against the rows. */
+/* Read and hash every object that has a row, and check that packs and rows agree. */
 int store_verify(struct store *store, struct store_verify *verify, struct err *err);
 
 /*
- * Insert rows for intact records that have none, and delete the rows of damaged ones.  Damaged
- * packs are copied to quarantine/ first.  *rescued and *dropped count objects.
+ * Insert rows for intact records that have none, and delete the rows of damaged records.  Damaged
+ * packs are copied to quarantine/ first.  *rescued and *dropped are set to the numbers of objects.
  */
 int store_repair(struct store *store, uint64_t *rescued, uint64_t *dropped, struct err *err);

@@ -1,6 +1,6 @@
 /*
- * For maintenance: lists each pack that is in the pack table, is in the directory packs/, or has
- * rows of objects.
+ * Lists packs for maintenance: each pack that is in the pack table, is in the directory packs/, or
+ * is referred to by rows of objects.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -96,8 +96,8 @@ static int load_rows(struct store *store, struct store_packs *packs, struct err 
 	while ((r = db_step(query, err)) > 0) {
 		int64_t value = db_int(query, 0);
 		/*
-		 * Rows with an impossible pack number are counted as those of pack 0, which does
-		 * not exist.
+		 * Count rows with an impossible pack number as rows of pack 0, which does not
+		 * exist.
 		 */
 		uint32_t id = value < 0 || value > UINT32_MAX ? 0 : (uint32_t)value;
 
@@ -112,8 +112,8 @@ int store_packs_load(struct store *store, struct store_packs *packs, struct err 
 {
 	bool own = !db_in_transaction(store->db);
 	/*
-	 * Everything is read in one transaction, so that sizes and rows match although other
-	 * processes may write meanwhile.
+	 * Read all tables in one transaction, so that sizes and rows match although other processes
+	 * may write meanwhile.
 	 */
 	int r = own ? db_exec(store->db, "BEGIN", err) : 0;
 

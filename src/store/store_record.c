@@ -1,4 +1,4 @@
-/* For maintenance: reads the records of a pack, even if the pack is damaged. */
+/* Reads the records of a pack for maintenance, even if the pack is damaged. */
 #include <string.h>
 
 #include "core/at.h"
@@ -46,7 +46,7 @@ const char *store_record_read(int fd, uint64_t offset, uint64_t end, struct stor
 
 uint64_t store_record_seek(int fd, uint64_t offset, uint64_t end)
 {
-	static const char magic[] = "SOBJ"; /* see pack.h */
+	static const char magic[] = "SOBJ"; /* magic number of a record; see pack.h */
 	const size_t overlap = sizeof(magic) - 2;
 	size_t size = (size_t)1 << 16;
 	owned_mem char *block = mem_alloc(size);
@@ -63,7 +63,10 @@ uint64_t store_record_seek(int fd, uint64_t offset, uint64_t end)
 				return offset + (uint64_t)(at - block);
 			at++;
 		}
-		/* The magic of a record may lie across the end of the block. */
+		/*
+		 * Begin the next block a few bytes before the end of this one, since a magic number
+		 * may cross that end.
+		 */
 		offset += (uint64_t)n - overlap;
 	}
 	return end;

@@ -1,8 +1,8 @@
 /*
- * A repair reads each pack from end to end, and makes the index agree with the packs.  The key of
+ * A repair reads each pack from start to end, and makes the index agree with the packs.  The key of
  * every intact record is noted in a temporary table.  At the end, each row whose key is not in that
- * table is checked once more.  The row is deleted if there is no intact record at the place it
- * points to.  All of this is one transaction.
+ * table is checked once more.  Such a row is deleted if the place that it refers to has no intact
+ * record.  All of this is one transaction.
  *
  * The packs themselves are not changed, except for a damaged start.  Damaged records lose their
  * rows, and are dropped when gc next rewrites the pack.  Before the transaction is committed, a
@@ -20,14 +20,14 @@
 #include "store/store_priv.h"
 
 #define QUARANTINE "quarantine"
-#define SUSPECTS 256 /* rows checked at a time */
+#define SUSPECTS 256 /* number of rows that are checked at a time */
 
 struct repair {
 	struct store *store;
 	struct store_packs packs;
 	uint64_t rescued, dropped;
 	struct store_record record; /* the record that the scan of a pack has reached */
-	struct store_record other;  /* the record that a row points at */
+	struct store_record other;  /* the record at the place that a row refers to */
 };
 
 /* A row of the index. */
@@ -36,12 +36,13 @@ struct row {
 	struct store_place place;
 };
 
-/* The result of scanning one pack. */
+/* The result of reading one pack from start to end. */
 struct pack_scan {
-	uint64_t known;   /* end of the pack in the pack table; only damage before it counts */
-	uint64_t damage;  /* end of the last damage, 0: none */
+	/* end of the pack in the pack table; only damage before this end counts */
+	uint64_t known;
+	uint64_t damage;  /* end of the last damage; 0: the pack has no damage */
 	uint64_t end;     /* end of the last intact record */
-	uint64_t records; /* intact records */
+	uint64_t records; /* number of intact records */
 };
 
 /* ------------------------------------------------------------- quarantine */
@@ -58,8 +59,8 @@ static int copy_file(int from, int to, const char *name, struct err *err)
 		n = at_pread_full(from, block, want, offset);
 		if (n == -EIO) {
 			/*
-			 * A page that cannot be read becomes a hole in the copy, since the rest may
-			 * be useful.
+			 * Leave a hole in the copy in place of a page that cannot be read, since
+			 * the rest may be useful.
 			 */
 			n = want == page ? (ssize_t)page : 0;
 			want = page;
@@ -101,7 +102,7 @@ static bool has_same_bytes(int a, int b, uint64_t len)
 	return true;
 }
 
-/* Whether an earlier repair has quarantined the same first bytes of this pack. */
+/* Whether an earlier repair has put the same first bytes of this pack into quarantine. */
 static bool is_quarantined(int dirfd, const char *name, int fd, uint64_t len)
 {
 	struct err ignored;
@@ -119,7 +120,7 @@ static bool is_quarantined(int dirfd, const char *name, int fd, uint64_t len)
 	return found;
 }
 
-/* Make a free name for a pack in quarantine/, with the current time in it. */
+/* Make a name for a pack in quarantine/ that is not taken.  The name has the current time in it. */
 static void make_aside_name(int dirfd, const char *name, char *out, size_t size)
 {
 	time_t now = time(NULL);
@@ -134,8 +135,8 @@ static void make_aside_name(int dirfd, const char *name, char *out, size_t size)
 }
 
 /*
- * Keep the first len bytes of a damaged pack in quarantine/.  If copy is true, the pack may be
- * written later, so a copy is made.  For any other pack, a second name is enough.
+ * Keep the first len bytes of a damaged pack in quarantine/.  If copy is set, the pack may be
+ * written to later, so a copy is made.  Otherwise the pack gets a second name.
  */
 static int quarantine_pack(
 	struct store *store, uint32_t pack, int fd, uint64_t len, bool copy, struct err *err)
@@ -167,7 +168,7 @@ static bool is_same_place(const struct store_place *a, const struct store_place 
 	       a->raw == b->raw;
 }
 
-/* Whether an intact record of the object is at the place that its row has. */
+/* Whether an intact record of the object is at the place that its row refers to. */
 static bool is_intact_at(
 	struct repair *repair, const struct object_key *key, const struct store_place *place)
 {
@@ -192,7 +193,7 @@ static int set_row(struct repair *repair, const struct object_key *key,
 		(int64_t)place->offset, (int64_t)place->stored, (int64_t)place->raw);
 }
 
-/* Note the key of an intact record.  Returns 1 if it was not noted before. */
+/* Note the key of an intact record.  Returns 1 if the key was not noted before. */
 static int note_intact(struct repair *repair, const struct object_key *key, struct err *err)
 {
 	int r = db_run(repair->store->db, err, "INSERT OR IGNORE INTO temp.intact VALUES (?, ?)",
@@ -201,7 +202,7 @@ static int note_intact(struct repair *repair, const struct object_key *key, stru
 	return r < 0 ? r : db_changed(repair->store->db) > 0;
 }
 
-/* Make sure that the key of an intact record has a row that leads to an intact record. */
+/* Make sure that the key of an intact record has a row that refers to an intact record. */
 static int index_record(struct repair *repair, uint32_t pack, uint64_t offset, struct err *err)
 {
 	const struct pack_record *record = &repair->record.record;
@@ -211,7 +212,7 @@ static int index_record(struct repair *repair, uint32_t pack, uint64_t offset, s
 	int r = note_intact(repair, key, err);
 
 	if (r <= 0)
-		return r; /* an intact copy of the object was seen before */
+		return r; /* another intact copy of the object was read before */
 	r = store_find(repair->store, key, &place, err);
 	if (r < 0 && r != -ERR_CORRUPT)
 		return r;
@@ -221,8 +222,8 @@ static int index_record(struct repair *repair, uint32_t pack, uint64_t offset, s
 }
 
 /*
- * Read the next rows after 'last', in key order, whose keys have no intact record that was seen.
- * Returns the number of rows, or a negative error.
+ * Read the next rows after 'last', in the order of keys, for whose keys no intact record has been
+ * read.  Returns the number of rows, or a negative error.
  */
 static int read_suspects(
 	struct repair *repair, const struct object_key *last, struct row *list, struct err *err)
@@ -286,7 +287,7 @@ static int scan_records(struct repair *repair, uint32_t pack, int fd, uint64_t s
 	while (offset < size) {
 		if (store_record_read(fd, offset, size, &repair->record)) {
 			/*
-			 * The lengths in a damaged record mean nothing, so the next record may
+			 * The lengths in a damaged record cannot be trusted, so the next record may
 			 * begin at any byte.
 			 */
 			uint64_t next = store_record_seek(fd, offset + 1, size);
@@ -343,7 +344,9 @@ static int repair_pack(
 	int r = scan_records(repair, pack->id, fd, stx.stx_size, &scan, err);
 	if (r < 0)
 		return r;
-	/* The writer of this pack died before its first flush.  Removing the pack is left to gc. */
+	/*
+	 * The pack is left by a writer that was killed before its first flush.  gc will remove it.
+	 */
 	if (!scan.known && !scan.records)
 		return 0;
 	if (bad_start || stx.stx_size < scan.known)
@@ -410,7 +413,7 @@ static int repair_locked(struct repair *repair, struct err *err)
 	}
 	int r = store_end_pack(store, err);
 	/*
-	 * Close all packs.  They are opened again by name, so that a pack without a name counts as
+	 * Close all packs.  They are opened again by name, so that a removed pack counts as
 	 * missing.
 	 */
 	for (size_t i = 0; i < STORE_PACK_FDS; i++)

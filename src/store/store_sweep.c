@@ -1,5 +1,5 @@
 /*
- * Each pack is swept by itself, in steps that each leave a consistent store:
+ * Each pack is swept alone, in steps after each of which the store is consistent:
  *
  *	1. the rows of its dead objects are deleted, a bounded number in one transaction;
  *	2. if enough of the pack is dead, its live records are copied into a new pack and synced,
@@ -10,14 +10,14 @@
  * does not have.  The next sweep removes these records and files.
  *
  * Two rules protect live objects.  A row is moved only after its record was read and hashed.  And a
- * pack is removed only when the walk has met the record of every row that points into the pack.  So
- * a row behind a damaged header is not forgotten.
+ * pack is removed only after the walk has met the record of every row that refers to the pack.  So
+ * the pack stays if a damaged header hides a record that has a row.
  *
- * Pack numbers are never reused, since a reader may still have the file open that had the number
- * before.  So the pack with the greatest number stays, even if it is empty.
+ * Pack numbers are never reused, since a reader may still have the old file with the number open.
+ * So the pack with the greatest number stays, even if it is empty.
  *
  * Other processes must not write while rows are deleted, nor while files are removed that the
- * database does not know.  This work is done in short slices.  Between two slices other processes
+ * database does not have.  This work is done in short slices.  Between two slices other processes
  * may write, and the objects that they refer to are marked before the next slice.
  *
  * Live records are copied, and their rows moved, while other processes may write.  The sweep has
@@ -32,39 +32,42 @@
 #include "core/when.h"
 #include "store/store_priv.h"
 
-#define DEAD_SHARE 8                    /* a pack is rewritten if at least 1/DEAD_SHARE is dead */
-#define SMALL ((uint64_t)8 << 20)       /* a pack of fewer bytes is small */
-#define SMALL_PACKS 4                   /* from this number on, small packs are merged */
-#define SLICE_NS (15 * WHEN_MS)         /* length of a slice */
-#define SLICE_RECORDS 512               /* most records checked in a slice */
-#define MOVED_RECORDS 512               /* most rows moved in one transaction */
-#define MOVED_BYTES ((uint64_t)8 << 20) /* most bytes synced before such a transaction */
+#define DEAD_SHARE 8              /* a pack is rewritten if at least 1/DEAD_SHARE is dead */
+#define SMALL ((uint64_t)8 << 20) /* bytes; a smaller pack counts as small */
+/* if there are at least this many small packs, they are merged */
+#define SMALL_PACKS 4
+#define SLICE_NS (15 * WHEN_MS) /* duration of a slice in nanoseconds */
+#define SLICE_RECORDS 512       /* maximum number of records that are checked in a slice */
+/* maximum number of rows that are moved in one transaction */
+#define MOVED_RECORDS 512
+/* maximum number of bytes that are synced before such a transaction */
+#define MOVED_BYTES ((uint64_t)8 << 20)
 
 struct sweep {
 	struct store *store;
 	const struct store_sweeper *sweeper;
-	bool held;        /* other processes are kept from writing now */
+	bool held;        /* other processes cannot write at the moment */
 	int64_t until;    /* time at which the slice should end */
-	bool merge;       /* there are many small packs */
-	uint64_t unmoved; /* bytes copied and not yet in a transaction */
+	bool merge;       /* small packs are merged, because there are many */
+	uint64_t unmoved; /* copied bytes whose rows have not been moved in a transaction yet */
 	uint64_t damaged;
-	uint64_t tails;   /* bytes cut off behind the recorded end of packs */
-	uint64_t removed; /* bytes that packs had when they were removed or emptied */
-	uint64_t copied;  /* bytes that were copied out of such packs */
+	uint64_t tails;   /* number of bytes cut off behind the recorded ends of packs */
+	uint64_t removed; /* total size of the packs that were removed or emptied */
+	uint64_t copied;  /* number of bytes copied out of such packs */
 	struct store_stats dead;
 	struct store_record record;
 };
 
 /*
- * Walks the records of one pack in order.  For each record, has_row says whether its row points at
- * this record.
+ * Walks the records of one pack in order.  has_row is set if the row of the current record refers
+ * to this record.
  */
 struct walk {
 	struct store *store;
 	int fd;
 	uint32_t pack;
 	uint64_t end, next;
-	bool lost; /* behind damage, the next record counts only if a row points at it */
+	bool lost; /* after damage, a record counts only if a row refers to it */
 	uint64_t offset;
 	struct pack_record record;
 	bool has_row;
@@ -91,14 +94,17 @@ static int row_points_here(const struct walk *walk, struct err *err)
 	int r = store_find(walk->store, &walk->record.key, &place, err);
 
 	if (r == -ERR_CORRUPT)
-		return 0; /* a damaged row does not count as met, so the pack stays */
+		return 0; /* count a damaged row as not met, so that the pack stays */
 	if (r <= 0)
 		return r;
 	return place.pack == walk->pack && place.offset == walk->offset &&
 	       place.stored == walk->record.stored && place.raw == walk->record.raw;
 }
 
-/* Find the next record of the pack.  Returns 1, 0 if there are no more, or negative. */
+/*
+ * Find the next record of the pack.  Returns 1, 0 if there are no more records, or a negative
+ * error.
+ */
 static int next_record(struct walk *walk, struct err *err)
 {
 	while (walk->next < walk->end) {
@@ -141,7 +147,7 @@ static int subtract_totals(struct sweep *sweep, const struct store_stats *before
 		(int64_t)(sweep->dead.objects - before->objects));
 }
 
-/* Keep other processes from writing, and move all rows of the table fresh to object. */
+/* Keep other processes from writing, and move all rows of the table "fresh" to "object". */
 static int keep_writers_out(struct sweep *sweep, struct err *err)
 {
 	const struct store_sweeper *sweeper = sweep->sweeper;
@@ -150,7 +156,10 @@ static int keep_writers_out(struct sweep *sweep, struct err *err)
 	if (sweep->held)
 		return 0;
 	db_defer_checkpoints(sweep->store->db, true);
-	/* The caller's function begin uses the store, so the lock is released for the call. */
+	/*
+	 * Release the lock while the caller's function begin runs, because that function uses the
+	 * store.
+	 */
 	pthread_mutex_unlock(&sweep->store->lock);
 	if (sweeper->begin)
 		r = sweeper->begin(sweeper->arg, err);
@@ -170,13 +179,16 @@ static void let_writers_in(struct sweep *sweep)
 	db_defer_checkpoints(sweep->store->db, false);
 }
 
-/* Sums of the rows of one pack. */
+/* Totals of the rows of one pack. */
 struct row_count {
 	uint64_t kept; /* bytes of live objects */
 	uint64_t met;  /* number of rows whose record the walk has met */
 };
 
-/* Delete as many rows of dead objects as a slice has time for.  Returns 1 if there are more. */
+/*
+ * Delete as many rows of dead objects as a slice has time for.  Returns 1 if the pack has more of
+ * them.
+ */
 static int delete_some_dead_rows(
 	struct sweep *sweep, struct walk *walk, struct row_count *row_count, struct err *err)
 {
@@ -210,8 +222,8 @@ static int delete_some_dead_rows(
 }
 
 /*
- * Delete all rows of dead objects in a pack, slice by slice.  After the last slice, other processes
- * are still kept from writing.
+ * Delete all rows of dead objects in a pack, slice by slice.  When the function returns, other
+ * processes still cannot write.
  */
 static int delete_dead_rows(struct sweep *sweep, const struct store_pack *pack,
 	struct row_count *row_count, struct err *err)
@@ -223,8 +235,8 @@ static int delete_dead_rows(struct sweep *sweep, const struct store_pack *pack,
 	while (r >= 0) {
 		r = keep_writers_out(sweep, err);
 		/*
-		 * The caller's function begin reads objects to mark them, which may have closed the
-		 * descriptor of the pack.
+		 * Open the pack again, because the caller's function begin may have closed its
+		 * descriptor by reading objects to mark them.
 		 */
 		if (r >= 0)
 			r = walk.fd = store_pack_fd(sweep->store, pack->id, err);
@@ -243,12 +255,15 @@ static int delete_dead_rows(struct sweep *sweep, const struct store_pack *pack,
 
 /* ----------------------------------------------------------------- rewriting */
 
-/* Move the rows of the copied records.  If remove is not 0, also delete the row of that pack. */
+/*
+ * Move the rows of the copied records.  If remove is not 0, it is the number of a pack whose row is
+ * deleted, too.
+ */
 static int commit_moves(struct sweep *sweep, uint32_t remove, struct err *err)
 {
 	struct store *store = sweep->store;
 	/*
-	 * The sync comes before the transaction, so that other processes can use the database
+	 * Sync before the transaction begins, so that other processes can use the database
 	 * meanwhile.
 	 */
 	int r = store_sync_begin(store, err);
@@ -269,7 +284,7 @@ static int copy_record(struct sweep *sweep, struct err *err)
 {
 	struct store *store = sweep->store;
 	const uint8_t *bytes = (const uint8_t *)sweep->record.bytes.data;
-	/* Copies go to a new pack, since the last pack may be the one that is being read. */
+	/* Copy to a new pack, since the newest pack may be the one that is being read. */
 	int r = store->out_fd < 0 ? store_new_pack(store, err) : 0;
 
 	sweep->copied += store->out_end == PACK_START ? PACK_START : 0;
@@ -292,8 +307,8 @@ static int remove_file(struct store *store, uint32_t pack, struct err *err)
 }
 
 /*
- * Copy the live records of a pack to a new pack.  The old pack is removed, unless a live record
- * cannot be read.
+ * Copy the live records of a pack to a new pack, and remove the old pack.  The old pack stays if
+ * one of its live records cannot be read.
  */
 static int rewrite_pack(struct sweep *sweep, const struct store_pack *pack, struct err *err)
 {
@@ -332,7 +347,7 @@ static int is_newest(struct store *store, uint32_t pack, struct err *err)
 	return r < 0 ? r : r == 0;
 }
 
-/* Remove a pack without live objects.  The newest pack is emptied instead. */
+/* Remove a pack without live objects.  If it is the newest pack, it is emptied instead. */
 static int discard_pack(struct sweep *sweep, const struct store_pack *pack, struct err *err)
 {
 	struct store *store = sweep->store;
@@ -362,7 +377,7 @@ static int discard_pack(struct sweep *sweep, const struct store_pack *pack, stru
 	return 0;
 }
 
-/* Cut off the bytes that a dead writer has appended to a pack and that have no rows. */
+/* Cut off bytes that a killed writer has appended to a pack and that have no rows. */
 static void cut_tail(struct sweep *sweep, const struct store_pack *pack, int fd)
 {
 	struct err ignored = { 0 };
@@ -375,7 +390,7 @@ static void cut_tail(struct sweep *sweep, const struct store_pack *pack, int fd)
 		sweep->tails += stx.stx_size - pack->size;
 }
 
-/* Sweep one pack.  fd is its file, which is locked. */
+/* Sweep one pack.  fd is its file, which this process has locked. */
 static int sweep_pack(struct sweep *sweep, const struct store_pack *pack, int fd, struct err *err)
 {
 	struct row_count row_count = { 0 };
@@ -400,8 +415,7 @@ static int sweep_pack(struct sweep *sweep, const struct store_pack *pack, int fd
 /* ------------------------------------------------------------------ the store */
 
 /*
- * Remove a pack that the pack table does not have.  Its lock was free, so a dead writer has left
- * it.
+ * Remove a pack that is not in the pack table.  Its lock was free, so a killed writer has left it.
  */
 static int remove_orphan(
 	struct store *store, uint32_t pack, int fd, uint64_t *freed, struct err *err)
@@ -418,8 +432,8 @@ static int remove_orphan(
 }
 
 /*
- * Count the rows of a pack again, if another process has appended to the pack, or listed it, since
- * they were counted.
+ * Count the rows of a pack again, if another process has appended to the pack, or has added it to
+ * the pack table, since they were counted.
  */
 static int recount_pack(struct sweep *sweep, struct store_pack *pack, struct err *err)
 {
@@ -431,8 +445,8 @@ static int recount_pack(struct sweep *sweep, struct store_pack *pack, struct err
 	if (r <= 0 || (pack->listed && (uint64_t)size == pack->size))
 		return r;
 	/*
-	 * Counting takes long, so other processes may write meanwhile.  They cannot append to this
-	 * pack, since it is locked.
+	 * Let other processes write meanwhile, because counting takes long.  They cannot append to
+	 * this pack, since this process has locked it.
 	 */
 	let_writers_in(sweep);
 	r = store_packs_load(sweep->store, &now, err);
@@ -445,8 +459,8 @@ static int recount_pack(struct sweep *sweep, struct store_pack *pack, struct err
 }
 
 /*
- * Lock a pack, so that no process appends to it.  Returns -1 if there is no such file, or if
- * another process has locked the pack.  In the second case, *in_use is set.
+ * Lock a pack, so that no process appends to it.  Returns -1 if the file does not exist, or if
+ * another process has locked the pack.  In the second case *in_use is set to true.
  */
 static int lock_pack(struct store *store, uint32_t pack, bool *in_use)
 {
@@ -466,7 +480,9 @@ static int sweep_any_pack(
 
 	if (r < 0)
 		return r;
-	/* A pack that another process has locked stays, although nobody should write now. */
+	/*
+	 * Leave a pack that another process has locked, although no process should be writing now.
+	 */
 	owned_fd int fd = lock_pack(sweep->store, pack->id, &in_use);
 	if (in_use)
 		return 0;
@@ -516,9 +532,9 @@ static int sweep_locked(struct sweep *sweep, struct store_stats *freed, struct e
 	int r = store_end_pack(store, err);
 
 	/*
-	 * Move the rows of the table "fresh" to the table "object" before the sweep begins, in many
-	 * short transactions.  Otherwise the first slice of the sweep would move all of them at
-	 * once, and keep other processes waiting.
+	 * Move the rows of the table "fresh" to "object" before the sweep begins, in many short
+	 * transactions.  Otherwise the first slice of the sweep would move all of them at once, and
+	 * other processes would have to wait.
 	 */
 	while (r >= 0 && (r = store_settle_some(store, err)) > 0)
 		;
@@ -537,8 +553,8 @@ static int sweep_locked(struct sweep *sweep, struct store_stats *freed, struct e
 	store->added = added;
 	if (r < 0) {
 		/*
-		 * Rows for the copies that are pending exist already, so a later flush must not
-		 * insert them.
+		 * Refuse further work on this store.  The pending copies have rows already, and a
+		 * later flush must not insert them again.
 		 */
 		store->broken = *err;
 		return r;

@@ -1,6 +1,6 @@
 /*
- * Objects must be on disk before the rows that point at them.  A sync takes a while, during which
- * the rows can be prepared.  So a thread does the sync.
+ * Objects must be on disk before the rows that refer to them.  A sync takes a while, and the rows
+ * can be prepared in that time.  So the sync is done by a thread.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -28,14 +28,14 @@ int store_sync_begin(struct store *store, struct err *err)
 		return r;
 	sync->fd = store->out_fd;
 	sync->end = store->out_end;
-	/* Without a thread, store_sync_end does the sync. */
+	/* If no thread can be started, store_sync_end does the sync. */
 	sync->running = thread_start(&sync->thread, wait_for_disk, sync, &ignored) == 0;
 	return 0;
 }
 
 /*
- * Wait for the thread that syncs.  Returns 1 if all of the pack is on disk after that, 0 if not, or
- * a negative error if the sync failed.
+ * Wait for the thread that syncs.  Returns 1 if the whole pack is on disk now, 0 if a part of it
+ * still has to be synced, or a negative error if the sync failed.
  */
 static int join_sync(struct store *store, struct err *err)
 {
@@ -45,7 +45,7 @@ static int join_sync(struct store *store, struct err *err)
 		return 0;
 	pthread_join(sync->thread, NULL);
 	sync->running = false;
-	/* The kernel reports a write error only once, so it must not be lost here. */
+	/* Return the error of the thread, because the kernel reports a write error only once. */
 	errno = sync->error;
 	if (errno)
 		return err_errno(err, "sync pack %08x", store->out_pack);

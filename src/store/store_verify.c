@@ -1,7 +1,7 @@
 /*
- * Rows are read in the order of packs and offsets, and gathered into batches of one pack each.
- * Threads check the batches; each thread opens the pack itself.  The batches are in a ring and
- * leave it in their order.  So faults are reported in order, and by the calling thread.
+ * Rows are read in the order of packs and offsets, and gathered into batches of rows of one pack.
+ * Threads check the batches, and each thread opens the packs itself.  The batches are in a ring and
+ * leave it in their order.  So faults are reported in order, by the calling thread.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -20,7 +20,7 @@
 struct row {
 	struct object_key key;
 	struct store_place place;
-	const char *fault; /* NULL: intact */
+	const char *fault; /* NULL: the record is intact */
 };
 
 struct batch {
@@ -38,7 +38,7 @@ struct check {
 	struct store_packs packs;
 	struct par *par;
 	struct batch *ring;
-	size_t head, count; /* the batches that the threads have, in the ring */
+	size_t head, count; /* position and number of the batches in the ring that threads have */
 	uint64_t total;
 	struct store_stats sums;
 };
@@ -132,7 +132,7 @@ static void retire_batch(struct check *check)
 }
 
 /*
- * Returns the batch that is being filled.  In the ring, it comes after those given to the threads.
+ * Returns the batch that is being filled.  Its place in the ring is after those that threads have.
  */
 static struct batch *current_batch(struct check *check)
 {
@@ -230,7 +230,7 @@ static const char *check_pack(struct store *store, const struct store_pack *pack
 	uint64_t size;
 
 	if (!pack->listed)
-		return NULL; /* each row that points into the pack is a fault */
+		return NULL; /* every row that refers to the pack is a fault */
 	const char *lost = open_pack(store, pack, &fd, &size);
 	if (lost)
 		return lost;
@@ -297,7 +297,7 @@ int store_verify(struct store *store, struct store_verify *verify, struct err *e
 		report_fault(&check, NULL, 0, why.text);
 	if (r >= 0 || reported)
 		r = run_checks(&check, &why);
-	/* A database that is too damaged to be read to its end is reported like any other fault. */
+	/* Report a database that is too damaged to be read to its end like any other fault. */
 	if (r == -ERR_CORRUPT) {
 		if (!reported)
 			report_fault(&check, NULL, 0, why.text);
