@@ -21,7 +21,10 @@ const char history_schema[] =
 	"CREATE TABLE workspace ("
 	"  name TEXT PRIMARY KEY, backend TEXT NOT NULL, reason TEXT, path TEXT,"
 	"  head TEXT NOT NULL, pending TEXT, cursor INTEGER) WITHOUT ROWID;"
-	/* prev: the entry that undo leads to; undo never leads to entries of undo and redo */
+	/*
+	 * column prev: the entry that undo leads to.  Undo never leads to the entries of undo and
+	 * redo.
+	 */
 	"CREATE TABLE journal ("
 	"  seq INTEGER PRIMARY KEY AUTOINCREMENT, workspace TEXT NOT NULL, time INTEGER NOT NULL,"
 	"  op TEXT NOT NULL, old TEXT, new TEXT NOT NULL, prev INTEGER);"
@@ -30,14 +33,15 @@ const char history_schema[] =
 #define GONE_TEXT 80
 #define NODE_COLUMNS "id, parent, tree, body"
 /*
- * Each run of retention has a row in meta.  The tombstones of the nodes that it dropped have the
- * time of the run.  This tells them from the tombstones of nodes that a user deleted.
+ * Each run of retention has a row in meta.  The tombstones of the nodes that it has dropped have
+ * the time of the run.  So they can be told from the tombstones of nodes that a user has deleted.
  */
 #define RETENTION_KEY(time) "'retention ' || " time
-#define ROLLBACK_KEY "'rollback ' || ?" /* row in meta: the number of rollbacks of a workspace */
+/* key of a row in meta: the number of rollbacks of a workspace */
+#define ROLLBACK_KEY "'rollback ' || ?"
 /* clang-format on */
 
-/* As db_step, and copy the first column, which is the id of a node. */
+/* Get the next row of a query as db_step does, and copy its first column, a node id, to id. */
 static int first_id(struct db_query *query, char id[NODE_ID], struct err *err)
 {
 	int r = db_step(query, err);
@@ -82,8 +86,8 @@ int history_get(struct history *history, const char *id, struct arena *arena, st
 }
 
 /*
- * Call visit for the node of each row.  The callback may use the database, since a row is read
- * completely before the call.
+ * Call visit for the node in each row.  visit may use the database, since a row is read completely
+ * before the call.
  */
 static int visit_rows(struct db_query *query, history_visit visit, void *arg, struct err *err)
 {
@@ -180,7 +184,9 @@ int history_prefix(struct history *history, const char *prefix, char (*ids)[NODE
 	size_t n = 0;
 	int r;
 
-	/* 'g' sorts behind every hex digit. */
+	/*
+	 * 'g' sorts after every hex digit, so this is the end of the range of ids with the prefix.
+	 */
 	snprintf(end, sizeof(end), "%.12sg", prefix);
 	owned(db_donep) struct db_query *query = db_query(history->db, err,
 		"SELECT id FROM node WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", "tti", prefix,
@@ -213,12 +219,15 @@ int history_deleted(
 	return 1;
 }
 
-/* Returns "dropped by retention at ...", "deleted at ..." or "lost". */
+/*
+ * Returns "dropped by retention at ...", "deleted at ..." or "lost".  The first two are written to
+ * text.
+ */
 static const char *gone_text(const struct history_gone *gone, char text[GONE_TEXT])
 {
 	char when[WHEN_ISO];
 
-	/* A node that is missing without a tombstone was lost by damage. */
+	/* A node that is missing and has no tombstone was lost by damage. */
 	if (!gone->time)
 		return "lost";
 	snprintf(text, GONE_TEXT, "%s at %s", gone->retention ? "dropped by retention" : "deleted",
@@ -253,7 +262,8 @@ int history_recount(struct history *history, struct err *err)
 /* ------------------------------------------------------------ transactions */
 
 /*
- * Check that a node exists, since another process may have deleted it before the transaction began.
+ * Check that a node exists.  Another process may have deleted the node before the transaction
+ * began.
  */
 static int need_node(struct history *history, const char *id, struct err *err)
 {
@@ -531,7 +541,7 @@ static int pass_over(struct history *history, const char *id, int64_t time,
 		return 0;
 	passed->time = time;
 	int r = history_deleted(history, id, &passed->nearest, err);
-	/* A node without a tombstone was lost by damage, which fsck reports. */
+	/* The node has no tombstone, so it was lost by damage, which fsck reports. */
 	if (r == 0)
 		snprintf(passed->nearest.id, NODE_ID, "%s", id);
 	return r < 0 ? r : 0;
@@ -564,8 +574,8 @@ static int journal_ends(
 }
 
 /*
- * Walk steps entries along the journal, backwards if steps is negative.  *cursor becomes the seq of
- * the entry that is reached, and id the node to which that entry moved HEAD.
+ * Walk along the journal by the given number of steps, backwards if it is negative.  *cursor is set
+ * to the seq of the entry that is reached, and id to the node to which that entry moved HEAD.
  */
 static int walk_journal(struct history *history, const char *workspace, int steps, int64_t *cursor,
 	char id[NODE_ID], struct history_passed *passed, struct err *err)
@@ -593,7 +603,10 @@ static int walk_journal(struct history *history, const char *workspace, int step
 		at = db_int(query, 0);
 		started = true;
 		snprintf(id, NODE_ID, "%s", db_text(query, 1));
-		/* HEAD cannot go to a deleted node, so its entry does not count as a step. */
+		/*
+		 * Do not count an entry whose node was deleted as a step, since HEAD cannot go to
+		 * that node.
+		 */
 		if (!db_int(query, 2)) {
 			r = pass_over(history, id, db_int(query, 3), passed, err);
 			if (r < 0)
@@ -634,8 +647,8 @@ int history_move(struct history *history, const char *workspace, const char *id,
 		return r;
 	r = write_head(history, workspace, id, op, err);
 	/*
-	 * Undo and redo move the cursor along the journal.  After any other movement, write_head
-	 * has set the cursor to the new entry.
+	 * Undo and redo move the cursor along the journal.  All other movements need no such step,
+	 * because write_head sets the cursor to the new entry.
 	 */
 	if (r >= 0 && (!strcmp(op, "undo") || !strcmp(op, "redo")))
 		r = move_cursor(history, workspace, id, op, err);

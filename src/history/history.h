@@ -15,68 +15,74 @@
 extern const char history_schema[];
 
 struct history {
-	struct db *db;       /* borrowed */
-	struct store *store; /* borrowed */
+	struct db *db;       /* the database, borrowed */
+	struct store *store; /* the objects, borrowed */
 };
 
 /* --- nodes --- */
 
-/* Read a node, whose memory is in arena.  Returns 1, or 0 if there is no such node. */
+/*
+ * Read a node.  Its texts and arrays are allocated in arena.  Returns 1, or 0 if the node does not
+ * exist.
+ */
 int history_get(struct history *history, const char *id, struct arena *arena, struct node *node,
 	struct err *err);
 /*
- * history_each visits every node, beginning with the node added last.  history_ancestors visits
- * node id and its ancestors.  The callback returns a negative value to stop with that error, or 1
- * to stop without an error.
+ * history_each visits every node, and begins with the node that was added last.  history_ancestors
+ * visits the node id and its ancestors.  The callback returns a negative value to stop with that
+ * error, or 1 to stop without an error.
  */
 typedef int (*history_visit)(void *arg, const struct node *node, struct err *err);
 int history_each(struct history *history, history_visit visit, void *arg, struct err *err);
 int history_ancestors(
 	struct history *history, const char *id, history_visit visit, void *arg, struct err *err);
-/* Visit the nodes without children. */
+/* Visit the nodes that have no children. */
 int history_tips(struct history *history, history_visit visit, void *arg, struct err *err);
 /*
- * Get the trees of the nodes that were made shortly before and after node id, the nearest node
- * first.  These trees probably differ least from the tree of node id.  Returns their number, at
+ * Get the trees of the nodes that were made shortly before and after the node id, the nearest node
+ * first.  These trees probably differ least from the tree of that node.  Returns their number, at
  * most max.
  */
 int history_near(
 	struct history *history, const char *id, struct hash *trees, size_t max, struct err *err);
 int history_count(struct history *history, uint64_t *nodes, struct err *err);
-/* Correct the stored counts of nodes and tags. */
+/* Count all nodes and tags, and correct the stored counts. */
 int history_recount(struct history *history, struct err *err);
-/* Get up to max ids with this prefix.  Returns how many ids have it, but at most max + 1. */
+/*
+ * Get the ids that begin with prefix, up to max of them.  Returns how many such ids exist, or max +
+ * 1 if there are more than max.
+ */
 int history_prefix(struct history *history, const char *prefix, char (*ids)[NODE_ID], size_t max,
 	struct err *err);
 
-/* A deleted node. */
+/* A deleted node, and the cause of its deletion. */
 struct history_gone {
 	char id[NODE_ID];
-	int64_t time;   /* when it was deleted */
-	bool retention; /* retention dropped it; else a user deleted it */
+	int64_t time;   /* when the node was deleted */
+	bool retention; /* retention dropped the node; otherwise a user deleted it */
 };
-/* Find the first deleted node whose id has this prefix.  Returns 1, or 0 if there is none. */
+/* Find the first deleted node whose id begins with prefix.  Returns 1, or 0 if there is none. */
 int history_deleted(
 	struct history *history, const char *prefix, struct history_gone *gone, struct err *err);
-/* Returns ERR_NOT_FOUND with a message that says how and when the node was deleted. */
+/* Returns ERR_NOT_FOUND, with a message that says how and when the node was deleted. */
 int history_refuse_gone(const struct history_gone *gone, struct err *err);
 
 /*
  * Store a new node, and move the HEAD of workspace to it, unless workspace is NULL.  The same
- * transaction inserts the rows of the objects stored so far.  Sets node->id, and node->parent to
- * node->made_from.
+ * transaction inserts the rows of the objects that were stored so far.  node->id is set, and
+ * node->parent is set to node->made_from.
  */
 int history_add(struct history *history, struct node *node, const char *workspace, const char *op,
 	struct err *err);
 
 /*
- * Delete a node.  Its children get its parent.  A node that is a HEAD, is tagged or is the only one
- * is refused.
+ * Delete a node.  Its parent becomes the parent of its children.  A node that is a HEAD, that has a
+ * tag, or that is the only node is refused.
  */
 int history_delete(struct history *history, const char *id, struct err *err);
 /*
- * As history_delete, but for retention and in the caller's transaction. run is the time at which
- * this run of retention began.
+ * Delete a node as history_delete does, but for retention and in the caller's transaction.  run is
+ * the time at which this run of retention began.
  */
 int history_drop(struct history *history, const char *id, int64_t run, struct err *err);
 
@@ -86,7 +92,7 @@ struct history_workspace {
 	char name[64];
 	char backend[16];
 	char head[NODE_ID];
-	char *path;    /* of a live tree outside the environment, else NULL; in arena */
+	char *path;    /* path of a live tree outside the environment, else NULL; in arena */
 	char *pending; /* id of the node that an unfinished checkout leads to, or NULL; in arena */
 	char *reason;  /* why this backend was chosen; in arena */
 };
@@ -96,9 +102,12 @@ struct history_workspace {
  */
 int history_workspace_add(
 	struct history *history, const struct history_workspace *workspace, struct err *err);
-/* Forget a workspace and its journal; its nodes stay. */
+/* Delete a workspace and its journal.  Its nodes are kept. */
 int history_workspace_delete(struct history *history, const char *name, struct err *err);
-/* Read a workspace, whose texts are in arena.  Returns 1, or 0 if there is no such workspace. */
+/*
+ * Read a workspace.  Its texts are allocated in arena.  Returns 1, or 0 if the workspace does not
+ * exist.
+ */
 int history_workspace(struct history *history, const char *name, struct arena *arena,
 	struct history_workspace *workspace, struct err *err);
 typedef int (*history_workspace_visit)(
@@ -107,42 +116,43 @@ int history_workspaces(
 	struct history *history, history_workspace_visit visit, void *arg, struct err *err);
 
 /*
- * Record that the live tree is about to be changed to node id.  Called before the change.  If id is
- * NULL, no change is pending any more.
+ * Record, before the live tree is changed, that it is going to be changed to the node id.  If id is
+ * NULL, record that no such change is pending any more.
  */
 int history_set_pending(
 	struct history *history, const char *workspace, const char *id, struct err *err);
 /*
- * Move HEAD to node id, note the movement in the journal, and clear pending, in the caller's
- * transaction if one is open.  If op is "undo" or "redo", id must be the node that history_step
- * gave for one step.
+ * Move HEAD to the node id, add the movement to the journal, and clear the pending change, in the
+ * caller's transaction if one is open.  If op is "undo" or "redo", id must be the node that
+ * history_step returned for one step.
  */
 int history_move(struct history *history, const char *workspace, const char *id, const char *op,
 	struct err *err);
-/* Journal entries that undo and redo skip, because their nodes are deleted. */
+/* The journal entries that undo and redo have skipped, because their nodes were deleted. */
 struct history_passed {
 	uint64_t count;
-	struct history_gone nearest; /* the node of the entry skipped first */
+	struct history_gone nearest; /* the node of the first skipped entry */
 	int64_t time;                /* when HEAD was moved to that node */
 };
 #define HISTORY_PASSED_TEXT 224
 /*
- * Write "node ..., where HEAD came at ..., was deleted at ..., and 2 more are gone"; return text.
+ * Write "node ..., where HEAD came at ..., was deleted at ..., and 2 more are gone" to text.
+ * Returns text.
  */
 const char *history_passed_text(
 	const struct history_passed *passed, char text[HISTORY_PASSED_TEXT]);
 /*
  * Find the node that undo (steps < 0) or redo (steps > 0) leads to.  Returns ERR_NOT_FOUND if the
- * journal does not reach so far.  *passed, unless passed is NULL, describes the deleted nodes that
+ * journal has too few entries.  If passed is not NULL, *passed is set to the deleted nodes that
  * were skipped.
  */
 int history_step(struct history *history, const char *workspace, int steps, char id[NODE_ID],
 	struct history_passed *passed, struct err *err);
 
 /*
- * history_head_at finds the node that was HEAD at an instant; deleted nodes are skipped.
- * history_head_before finds the node that was HEAD before the last 'movements' movements; this node
- * may be deleted.  Both return 1, or 0 if the journal starts later.
+ * history_head_at finds the node that was HEAD at an instant, skipping deleted nodes.
+ * history_head_before finds the node that was HEAD before the last 'movements' movements, which may
+ * be a deleted node.  Both return 1, or 0 if the journal begins later.
  */
 int history_head_at(struct history *history, const char *workspace, int64_t instant,
 	char id[NODE_ID], struct err *err);
@@ -150,16 +160,16 @@ int history_head_before(struct history *history, const char *workspace, int64_t 
 	char id[NODE_ID], struct err *err);
 
 struct history_journal {
-	uint64_t movements; /* number of entries, without the first, which has no node before it */
+	uint64_t movements; /* number of entries except the first, before which there was no HEAD */
 	int64_t start;      /* time of the first entry */
 };
-/* Describe the journal of a workspace.  Returns 1, or 0 if it has none. */
+/* Describe the journal of a workspace.  Returns 1, or 0 if the workspace has no journal. */
 int history_journal(struct history *history, const char *workspace, struct history_journal *journal,
 	struct err *err);
 /*
- * Before a checkout kills the programs in a workspace, it counts a rollback.  A supervisor compares
- * the number of the last rollback (0: there was none) with the number it saw earlier, and so learns
- * that its agent did not end by itself.
+ * Count a rollback of a workspace.  A checkout calls this before it kills the programs in the
+ * workspace.  A supervisor compares the number of the last rollback (0: there was none) with an
+ * earlier number, to learn whether a rollback has ended its agent.
  */
 int history_begin_rollback(struct history *history, const char *workspace, struct err *err);
 int history_last_rollback(
@@ -172,19 +182,18 @@ int history_last_rollback(
 bool history_tag_ok(const char *name);
 int history_tag_set(struct history *history, const char *name, const char *id, struct err *err);
 int history_tag_delete(struct history *history, const char *name, struct err *err);
-/* Get the node of a tag.  Returns 1, or 0 if there is no such tag. */
+/* Get the node of a tag.  Returns 1, or 0 if the tag does not exist. */
 int history_tag_get(
-	struct history *history, const char *name, char id[NODE_ID], struct err *err); /* 1 or 0 */
+	/* returns 1, or 0 if the tag did not exist */
+	struct history *history, const char *name, char id[NODE_ID], struct err *err);
 typedef int (*history_tag_visit)(void *arg, const char *name, const char *id, struct err *err);
-/* Visit all tags, sorted by name, or only those of node id, if id is not NULL. */
+/* Visit tags in the order of their names: those of the node id, or all tags if id is NULL. */
 int history_tags(struct history *history, const char *id, history_tag_visit visit, void *arg,
 	struct err *err);
 
 /* --- settings of the environment --- */
 int history_meta_set(struct history *history, const char *key, const char *value,
-	struct err *err); /* a value of NULL deletes the setting */
-/*
- * Read a setting.  *value becomes its value, in arena, or NULL if it is not set, which is no error.
- */
+	struct err *err); /* value is NULL to delete the setting */
+/* Read a setting.  *value is set to its value, allocated in arena, or to NULL if it is not set. */
 int history_meta(struct history *history, const char *key, struct arena *arena, char **value,
 	struct err *err);

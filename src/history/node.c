@@ -6,7 +6,7 @@
 #define HAS_STATUS 1
 #define HAS_BINDS 2
 #define HAS_DENIALS 4
-#define LABEL_PATHS 3 /* most paths in a message that consists of paths */
+#define LABEL_PATHS 3 /* maximum number of paths in a message that is made of paths */
 
 static const char *const kind_names[NODE_KINDS] = {
 	[NODE_INIT] = "init",
@@ -108,7 +108,7 @@ static void decode_command(struct cursor *in, struct arena *arena, struct node *
 {
 	uint64_t n = cursor_varint(in);
 
-	/* Each argument takes at least one byte, which is its length. */
+	/* Each argument takes at least one byte, which has its length. */
 	if (n > cursor_left(in) || n > NODE_COMMAND_MAX) {
 		in->bad = true;
 		return;
@@ -142,8 +142,8 @@ static void decode_paths(struct cursor *in, struct arena *arena, struct node *no
 }
 
 /*
- * Read the list of binds.  An empty list is never written, and is refused, so that every node has
- * exactly one encoding.
+ * Read the list of binds.  An empty list is refused, because it is never written.  So every node
+ * has exactly one encoding.
  */
 static void decode_binds(struct cursor *in, struct arena *arena, struct node *node)
 {

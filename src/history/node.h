@@ -17,7 +17,7 @@
  *	denials     varint count, each: what, subject, rule, remedy, varint times (when flagged)
  *
  * The id is the first 12 hex digits of the SHA-256 of this form.  When the parent of a node is
- * deleted, the node gets another parent, which is recorded in the database alone.
+ * deleted, the node gets another parent.  Only the database records the new parent.
  */
 #pragma once
 #include "core/arena.h"
@@ -28,7 +28,8 @@
 #define NODE_ID_LEN 12
 #define NODE_ID (NODE_ID_LEN + 1)
 #define NODE_MESSAGE_MAX ((size_t)64 << 10)
-#define NODE_COMMAND_MAX ((size_t)256 << 10) /* bytes of all arguments */
+/* maximum number of bytes of all arguments together */
+#define NODE_COMMAND_MAX ((size_t)256 << 10)
 #define NODE_PATHS_MAX 64
 #define NODE_BINDS_MAX 64
 #define NODE_DENIALS_MAX 64
@@ -39,7 +40,8 @@ enum node_kind {
 	NODE_AUTO,
 	NODE_EXEC,
 	NODE_MANUAL,
-	NODE_CHECKOUT, /* the safety node before a movement */
+	/* the safety node that is made before a checkout or another movement of HEAD */
+	NODE_CHECKOUT,
 	NODE_TOURNAMENT,
 	NODE_TRACE,
 	NODE_IMPORT,
@@ -49,11 +51,12 @@ enum node_kind {
 struct node_path {
 	char op;
 	struct str path;
-	struct str new_path; /* for 'R' */
+	struct str new_path; /* the new path of a renamed file (op 'R') */
 };
 
 /*
- * A file or directory of the host that the command of the node could use.  It is not in the tree.
+ * A file or directory of the host that the command of the node could use.  The tree does not
+ * contain it.
  */
 struct node_bind {
 	struct str host;
@@ -63,17 +66,18 @@ struct node_bind {
 
 /* An access that the policy of a program denied while the node's changes were made. */
 struct node_denial {
-	struct str what;    /* "read", "write", "connect", ...: confine/denials.h */
-	struct str subject; /* path, HOST:PORT, or name of a call */
+	/* kind of access: "read", "write", "connect", ...; see confine/denials.h */
+	struct str what;
+	struct str subject; /* a path, HOST:PORT, or the name of a system call */
 	struct str rule;
-	struct str remedy; /* what would allow the access; empty: not known */
+	struct str remedy; /* what would allow the access; empty if that is not known */
 	uint64_t times;
 };
 
 struct node {
 	char id[NODE_ID];
-	char parent[NODE_ID];    /* "" for none */
-	char made_from[NODE_ID]; /* the parent when the node was made */
+	char parent[NODE_ID];    /* id of the present parent; "" if there is none */
+	char made_from[NODE_ID]; /* id of the parent when the node was made */
 	struct hash tree;
 	int64_t time;
 	enum node_kind kind;
@@ -84,33 +88,33 @@ struct node {
 	int exit_status;
 	int64_t duration;
 	struct treediff_counts counts;
-	struct node_path *paths; /* the first NODE_PATHS_MAX paths that changed */
+	struct node_path *paths; /* the first NODE_PATHS_MAX changed paths */
 	size_t n_paths;
 	struct node_bind *binds;
 	size_t n_binds;
-	struct node_denial *denials; /* the first NODE_DENIALS_MAX */
+	struct node_denial *denials; /* the first NODE_DENIALS_MAX denials */
 	size_t n_denials;
 	uint64_t nonce;
 };
 
 void node_encode(const struct node *node, struct buf *out);
 /*
- * Decode a node, except its id and its parent, which stay as they are.  Strings point into bytes;
- * arrays are in arena.
+ * Decode a node.  Its id and its parent are not changed.  Strings point into bytes, and arrays are
+ * allocated in arena.
  */
 int node_decode(
 	const void *bytes, size_t len, struct arena *arena, struct node *node, struct err *err);
-/* The id of an encoded node. */
+/* Compute the id of an encoded node. */
 void node_id(const void *bytes, size_t len, char id[NODE_ID]);
 
 /*
- * Append the message of a node for which the user gave none: the label, and the first paths of the
- * node.
+ * Append a message for a node for which the user gave none.  It has the label and the first changed
+ * paths of the node.
  */
 #define NODE_COMMIT_LABEL "commit"
 void node_label(const struct node *node, const char *label, struct buf *out);
-/* Whether a node is manual and the user gave its message. */
+/* Whether a node is manual and its message was given by the user. */
 bool node_is_described(const struct node *node);
 
 const char *node_kind_name(enum node_kind kind);
-bool node_id_ok(const char *text); /* exactly 12 lower-case hex digits */
+bool node_id_ok(const char *text); /* whether text has exactly 12 lower-case hex digits */

@@ -1,6 +1,6 @@
 /*
- * The walk keeps a list of keys that are still to be read, instead of a path of open directories.
- * So no tree is too deep for it.
+ * Finds objects with a list of keys that are still to be read, instead of a path of open
+ * directories.  So no tree is too deep for the walk.
  */
 #include "history/reach.h"
 
@@ -16,7 +16,7 @@
 void reach_init(struct reach *reach, struct store *store)
 {
 	*reach = (struct reach){ .store = store };
-	/* Shortly after boot the kernel may have no random numbers.  Then fixed numbers must do. */
+	/* Use fixed numbers if the kernel has no random numbers yet, shortly after boot. */
 	if (getrandom(reach->seed, sizeof(reach->seed), GRND_NONBLOCK) != sizeof(reach->seed))
 		for (size_t i = 0; i < 4; i++)
 			reach->seed[i] = UINT64_C(0x9e3779b97f4a7c15) * (i + 1);
@@ -36,7 +36,7 @@ static uint64_t fold(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Returns the 64 bits that stand for a key.  They are never 0, which stands for a free slot. */
+/* Returns the 64 bits that represent a key.  They are never 0, which marks a free slot. */
 static uint64_t slot_value(const struct reach *reach, const struct object_key *key)
 {
 	uint64_t word[4];
@@ -47,7 +47,7 @@ static uint64_t slot_value(const struct reach *reach, const struct object_key *k
 	return value ? value : 1;
 }
 
-/* Returns the slot that holds value, or the free slot where value belongs. */
+/* Returns the slot that has value, or the free slot in which to put it. */
 static uint64_t *find_slot(uint64_t *slots, size_t cap, uint64_t value)
 {
 	size_t i = value & (cap - 1);
@@ -92,9 +92,9 @@ bool reach_add(struct reach *reach, const struct object_key *key)
 /* ------------------------------------------------- what an object refers to */
 
 /*
- * Iterates over the objects that one object names.  A tree node names its children, or the
- * contents, directories and attributes of its entries.  A chunk list names its pieces.  Other types
- * name none.
+ * Iterates over the keys in one object.  A tree node has the keys of its children, or those of the
+ * contents, directories and attributes of its entries.  A chunk list has the keys of its pieces.
+ * Other types have no keys.
  */
 struct refs {
 	struct store *store;
@@ -105,7 +105,7 @@ struct refs {
 	struct object_key more; /* attributes of the entry whose content was returned last */
 };
 
-/* Load an object, in place of the previous one. */
+/* Load an object, replacing the previous one. */
 static int open_refs(struct refs *refs, const struct object_key *key, struct err *err)
 {
 	buf_clear(&refs->bytes);
@@ -183,7 +183,8 @@ static int next_in_list(struct refs *refs, struct object_key *key, struct err *e
 }
 
 /*
- * Get the next key.  The same key may come twice.  Returns 1, 0 if there are no more, or negative.
+ * Get the next key of the object.  A key may be returned twice.  Returns 1, 0 if there are no more
+ * keys, or a negative error.
  */
 static int next_ref(struct refs *refs, struct object_key *key, struct err *err)
 {

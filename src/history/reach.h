@@ -1,12 +1,12 @@
 /*
  * reach - finds the objects that trees need.
  *
- * A struct reach is a compact set of object keys, eight bytes each, that is filled by walking
- * trees.  The walk skips objects that are already in the set.
+ * A struct reach is a compact set of object keys, with eight bytes for each, that is filled by
+ * walking trees.  The walk skips objects that are already in the set.
  *
- * A key is mixed to 64 bits with random numbers that each process chooses, so nobody can make two
- * objects that have the same 64 bits.  Two of N objects have the same 64 bits by chance with
- * probability N² / 2^65.
+ * Each key is mixed to 64 bits with random numbers that each process chooses, so nobody can make
+ * two objects with the same 64 bits on purpose.  Two of N objects have the same 64 bits by chance
+ * with probability N² / 2^65.
  */
 #pragma once
 #include "store/store.h"
@@ -20,7 +20,7 @@ struct reach {
 	size_t count;
 	uint64_t seed[4];
 	/*
-	 * Called once for each object that reach_tree adds; may be NULL.  A negative result stops
+	 * Called once for each object that reach_tree adds.  May be NULL.  A negative result ends
 	 * reach_tree.
 	 */
 	int (*visit)(void *arg, const struct object_key *key, struct err *err);
@@ -30,10 +30,13 @@ struct reach {
 void reach_init(struct reach *reach, struct store *store);
 void reach_release(struct reach *reach);
 bool reach_has(const struct reach *reach, const struct object_key *key);
-/* Add a single key without calling visit.  Returns whether it was new. */
+/* Add a single key without calling visit.  Returns true if the key was not in the set. */
 bool reach_add(struct reach *reach, const struct object_key *key);
-/* Add a tree and everything below it.  After a failure the set is incomplete. */
+/* Add a tree and all objects below it.  After a failure the set is incomplete. */
 int reach_tree(struct reach *reach, const struct hash *tree, struct err *err);
 
-/* The type of the object that holds the content of an entry; 0: there is none. */
+/*
+ * Returns the type of the object that has the content of an entry, or 0 if the entry has no
+ * content.
+ */
 enum object_type reach_content_type(const struct entry *entry);

@@ -10,9 +10,9 @@
 #define PREFIX_MIN 4
 #define WORD_MAX HISTORY_TAG_MAX
 #define TIME_MAX 120
-#define SHOWN 80 /* most bytes of a reference that a message quotes */
+#define SHOWN 80 /* maximum number of bytes of a reference that a message quotes */
 
-/* --------------------------------------------------------------- the words */
+/* -------------------------------------------------------------- plain words */
 
 static int workspace_head(
 	struct history *history, const char *workspace, char id[NODE_ID], struct err *err)
@@ -80,8 +80,8 @@ static int resolve_id(struct history *history, const char *word, char id[NODE_ID
 /* ------------------------------------------------------------ HEAD in time */
 
 /*
- * Whether text is the -N of @{-N}. *count becomes N, or for a huge N a number larger than any
- * journal.
+ * Whether text is the -N of @{-N}.  *count is set to N.  For a huge N, it is set to a number that
+ * is greater than the length of any journal.
  */
 static bool parse_movements(const char *text, int64_t *count)
 {
@@ -135,7 +135,7 @@ static int head_at(struct history *history, const char *workspace, const char *t
 		when_iso(journal.start, start));
 }
 
-/* Resolve @{…}. text is the text between the braces. */
+/* Resolve @{…}.  text is the text between the braces. */
 static int resolve_braces(struct history *history, const char *workspace, struct str text,
 	char id[NODE_ID], struct err *err)
 {
@@ -172,7 +172,10 @@ static int climb_step(void *arg, const struct node *node, struct err *err)
 	return 0;
 }
 
-/* Replace id by an ancestor. before is the part of the reference up to here, for messages. */
+/*
+ * Replace id by the id of an ancestor.  before is the part of the reference before the ancestor,
+ * for messages.
+ */
 static int ancestor(struct history *history, struct str before, uint64_t steps, char id[NODE_ID],
 	struct err *err)
 {
@@ -203,9 +206,7 @@ static int resolve_suffixes(struct history *history, const char *text, const cha
 		suffix++;
 		if (tilde && isdigit((unsigned char)*suffix))
 			for (steps = 0; isdigit((unsigned char)*suffix); suffix++)
-				/*
-				 * Further digits are ignored, since no history has so many nodes.
-				 */
+				/* Ignore further digits, since no history has so many nodes. */
 				steps = steps > UINT32_MAX ? steps
 							   : steps * 10 + (uint64_t)(*suffix - '0');
 		int r = ancestor(history, before, steps, id, err);
@@ -215,9 +216,9 @@ static int resolve_suffixes(struct history *history, const char *text, const cha
 	return 0;
 }
 
-/* ------------------------------------------------------------------- whole */
+/* -------------------------------------------------------- the whole reference */
 
-/* Check that a node exists, since tags and the journal may name deleted nodes. */
+/* Check that a node exists, since tags and the journal may refer to deleted nodes. */
 static int check_exists(struct history *history, const char *id, struct err *err)
 {
 	char found[1][NODE_ID];

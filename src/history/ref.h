@@ -13,20 +13,20 @@
 #define REF_CANDIDATES 8
 
 struct ref {
-	bool work; /* the live tree; id is then HEAD */
+	bool work; /* the reference means the live tree, and id is that of HEAD */
 	char id[NODE_ID];
 };
 
 /*
- * Find the node that text means.  Returns ERR_NOT_FOUND for an unknown reference, with a message
- * that says so if the node was deleted.  Returns ERR_INVALID for an ambiguous prefix, with a
- * message that lists the candidates.
+ * Find the node that text refers to.  Returns ERR_NOT_FOUND for an unknown reference.  If the node
+ * was deleted, the message says so.  Returns ERR_INVALID for an ambiguous prefix, with a message
+ * that lists the candidates.
  */
 int ref_resolve(struct history *history, const char *workspace, const char *text, struct ref *ref,
 	struct err *err);
 
 /*
- * Split "REF:PATH" at the first colon; colons inside @{…} do not count.  Without a colon, *path is
+ * Split "REF:PATH" at the first colon.  Colons inside @{…} do not count.  Without a colon, *path is
  * empty.
  */
 void ref_split(struct str text, struct str *ref, struct str *path);

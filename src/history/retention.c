@@ -1,12 +1,12 @@
 /*
  * A run first chooses the nodes to drop, in a compact array of all nodes.  Then it deletes them.
- * Each transaction deletes only a few nodes, so that other writers do not wait for all of them.
- * Nothing is locked while nodes are chosen.  If a node becomes a HEAD or gets a tag meanwhile,
- * history_drop refuses it, and the node is kept.
+ * Each transaction deletes only a few nodes, so that other writers need not wait for the whole
+ * run.  Nothing is locked while nodes are chosen.  If a node becomes a HEAD or gets a tag
+ * meanwhile, history_drop refuses to drop it.
  *
- * Of the nodes in one bucket, such as an hour, only the newest is kept.  Buckets follow the
- * calendar, not the age of nodes.  So the last node of an hour is the last of that hour in every
- * later run, too, and repeated runs drop no more nodes than a single run.
+ * Among the nodes in one bucket, such as an hour, only the newest is kept.  Buckets follow the
+ * calendar, and not the age of nodes.  So the last node of an hour is the last of that hour in
+ * every later run, too, and repeated runs drop no more nodes than a single run.
  */
 #include "history/retention.h"
 
@@ -23,28 +23,28 @@
 #define DAY (24 * HOUR)
 #define MONTH (30 * DAY)
 #define WEEK (7 * DAY)
-#define MONDAY (3 * DAY) /* the epoch was a Thursday */
+#define MONDAY (3 * DAY) /* start of the first Monday, since the epoch was a Thursday */
 
 #define NO_NODE UINT64_MAX
 /*
- * Number of the latest movements of HEAD whose nodes are kept.  It is limited, since a program may
- * move HEAD all day long.
+ * Number of the latest movements of HEAD whose nodes are kept.  There is a limit, since a program
+ * may move HEAD very often.
  */
 #define MOVEMENTS_MAX 1000
-#define DROPPED_AT_ONCE 64 /* nodes dropped in one transaction */
+#define DROPPED_AT_ONCE 64 /* maximum number of nodes that are dropped in one transaction */
 
 enum item_flags {
 	ITEM_PROTECTED = 1 << 0,
 	ITEM_HAS_CHILD = 1 << 1,
-	ITEM_FORK = 1 << 2, /* has a second child */
+	ITEM_FORK = 1 << 2, /* the node has at least two children */
 	ITEM_DROP = 1 << 3,
-	ITEM_LATE = 1 << 4, /* dropped only to save bytes, and after all other nodes */
+	ITEM_LATE = 1 << 4, /* the node is dropped only to save bytes, and after all other nodes */
 };
 
-/* One node.  An id of 12 hex digits fits into a number. */
+/* A node.  Its id of 12 hex digits is kept as a number. */
 struct item {
 	uint64_t id;
-	uint64_t parent; /* NO_NODE: none */
+	uint64_t parent; /* NO_NODE: the node has no parent */
 	int64_t time;
 	int64_t seq;
 	unsigned flags;
@@ -90,7 +90,7 @@ static int newest_first(const void *a, const void *b)
 	return (x->seq < y->seq) - (x->seq > y->seq);
 }
 
-/* Find a node in the list, which must be sorted by id; NULL if it is not there. */
+/* Find a node in the list, which must be sorted by id.  Returns NULL if the node is not in it. */
 static struct item *find_item(const struct items *items, uint64_t id)
 {
 	struct item key = { .id = id };
@@ -102,7 +102,10 @@ static struct item *find_item(const struct items *items, uint64_t id)
 
 /* ------------------------------------------------------------------ loading */
 
-/* Whether a user wrote the message of a node.  False for a damaged node, which fsck reports. */
+/*
+ * Whether a user wrote the message of a node.  Returns false for a damaged node, which fsck
+ * reports.
+ */
 static bool is_described(struct str body)
 {
 	owned(arena_release) struct arena arena = { 0 };
@@ -147,14 +150,14 @@ static void mark_children(struct items *items)
 	}
 }
 
-/* Protect a node and its nearest ancestors, together at most count nodes. */
+/* Protect a node and its nearest ancestors, at most count nodes in all. */
 static void protect_chain(struct items *items, uint64_t id, uint64_t count)
 {
 	struct item *item = find_item(items, id);
 
 	/*
-	 * In a damaged history, ancestors may form a circle.  So the walk ends after as many steps
-	 * as there are nodes.
+	 * End the walk after as many steps as there are nodes, since ancestors may form a circle in
+	 * a damaged history.
 	 */
 	for (size_t i = 0; item && i < count && i < items->count; i++) {
 		item->flags |= ITEM_PROTECTED;
@@ -163,8 +166,8 @@ static void protect_chain(struct items *items, uint64_t id, uint64_t count)
 }
 
 /*
- * Protect each HEAD and its nearest ancestors, together at most keep nodes, and all pending and
- * tagged nodes.
+ * Protect all pending nodes, all tagged nodes, and each HEAD with its nearest ancestors.  A HEAD
+ * and its ancestors are at most keep nodes.
  */
 static int protect_named(
 	struct history *history, struct items *items, uint64_t keep, struct err *err)
@@ -185,7 +188,7 @@ static int protect_named(
 
 /*
  * Keep the nodes at both ends of each movement of HEAD, since undo and redo lead to them.  The
- * journal also has an entry for each new node, but those nodes are thinned by age.
+ * journal also has an entry for each new node, but such a node is not kept for that reason.
  */
 static int mark_movements(
 	struct history *history, struct items *items, int64_t now, struct err *err)
@@ -245,7 +248,7 @@ static void protect_by_shape(struct items *items, int64_t now)
 		struct item *item = &items->list[i];
 		bool tip = !(item->flags & ITEM_HAS_CHILD);
 		/*
-		 * A node without a parent is protected whatever its age, since its time may be
+		 * Protect a node without a parent even if it seems old, since its time may be
 		 * wrong.
 		 */
 		bool start = item->parent == NO_NODE;
@@ -256,8 +259,8 @@ static void protect_by_shape(struct items *items, int64_t now)
 }
 
 /*
- * Mark nodes to be dropped.  Of the nodes that are neither protected nor ITEM_LATE, the newest of
- * each bucket stays.  The list is sorted with the newest node first.
+ * Mark nodes to be dropped.  The newest node of each bucket is kept, and so are protected nodes and
+ * nodes with ITEM_LATE.  The list is sorted with the newest node first.
  */
 static void thin(struct items *items, int64_t now)
 {
@@ -288,7 +291,7 @@ struct fitting {
 	struct reach *reach;
 	struct measure *measure;
 	struct retention_result *result;
-	bool full; /* no further node fits */
+	bool full; /* there is no room for a further node */
 };
 
 static int add_size(void *arg, const struct object_key *key, struct err *err)
@@ -324,7 +327,7 @@ static int add_tree_of(
 		db_query(history->db, err, "SELECT tree FROM node WHERE id = ?", "t", id);
 	int r = db_step(query, err);
 	if (r <= 0)
-		return r; /* deleted meanwhile */
+		return r; /* the node was deleted meanwhile */
 	struct str bytes = db_bytes(query, 0);
 	if (bytes.len != HASH_SIZE)
 		return err_set(err, ERR_CORRUPT, "node %s has no tree", id);
@@ -335,8 +338,8 @@ static int add_tree_of(
 }
 
 /*
- * Among the items whose flags within mask are exactly flags, keep the newest that fit, and mark the
- * others to be dropped.
+ * Consider the items whose flags within mask are exactly flags.  Keep the newest of them that fit,
+ * and mark the others to be dropped.
  */
 static int fit_newest(struct history *history, struct items *items, struct fitting *fitting,
 	unsigned mask, unsigned flags, struct err *err)
@@ -364,8 +367,8 @@ static int fit_newest(struct history *history, struct items *items, struct fitti
 }
 
 /*
- * Mark nodes to be dropped until the rest needs at most max bytes.  Protected nodes stay in any
- * case.  After them, nodes marked ITEM_LATE are kept before others.
+ * Mark nodes to be dropped until the remaining nodes need at most max bytes.  Protected nodes are
+ * always kept.  After them, nodes marked ITEM_LATE are kept before others.
  */
 static int fit_into(struct history *history, struct items *items, uint64_t max,
 	struct retention_result *result, struct err *err)
@@ -421,8 +424,8 @@ struct dropping {
 };
 
 /*
- * Drop a node.  Returns 1 if it was dropped, 2 if it was dropped and the callback asks to stop, 0
- * if it is kept, or a negative error.
+ * Drop a node.  Returns 1 if the node was dropped, 2 if it was dropped and the callback wants to
+ * stop, 0 if it is kept, or a negative error.
  */
 static int drop_node(const struct dropping *dropping, const char *id, struct err *err)
 {
@@ -431,7 +434,7 @@ static int drop_node(const struct dropping *dropping, const char *id, struct err
 	struct node node;
 	int r = history_get(dropping->history, id, &arena, &node, &refused);
 
-	/* A damaged node is kept, so that fsck can report it. */
+	/* Keep a damaged node, so that fsck can report it. */
 	if (r == 0 || r == -ERR_CORRUPT)
 		return 0;
 	if (r > 0 && !dropping->dry_run)
@@ -446,7 +449,7 @@ static int drop_node(const struct dropping *dropping, const char *id, struct err
 	return r < 0 ? r : 1 + r;
 }
 
-/* Drop nodes from *next on, but at most as many as one transaction should drop. */
+/* Drop nodes from number *next on, at most as many as one transaction should drop. */
 static int drop_some(const struct dropping *dropping, const struct items *items, size_t *next,
 	struct retention_result *result, struct err *err)
 {

@@ -1,15 +1,16 @@
 /*
- * The walk goes through every tree once.  An object makes a claim about each object that it names:
- * about the sums, the level and the names of that object.  The set of sound objects contains each
- * object together with the claim that was checked.  So another tree that makes the same claim needs
- * no second check.
+ * The walk goes through every tree once.  An object makes a claim about each object that it refers
+ * to: about the sums, the level and the names of that object.  The set of sound objects contains
+ * each object together with the claim that was checked.  So another tree that makes the same claim
+ * needs no second check.
  *
- * Objects that are damaged, or that need a damaged object, become the vertices of a graph.  These
+ * Objects that are damaged, or that need a damaged object, become the vertices of a graph.  They
  * are few.  Edges lead from a vertex to the damaged objects that it needs.  After the walk,
  * treeproof_use follows the edges from the vertex of each user's tree, and so finds the users of
  * each fault.
  *
- * A wrong claim is a fault of the object that makes it, not of the object that it is about.
+ * A wrong claim is a fault of the object that makes the claim, and not of the object that the claim
+ * is about.
  */
 #include "history/treeproof.h"
 
@@ -23,44 +24,48 @@
 #include "history/reach.h"
 #include "tree/xattrs.h"
 
-#define FAULTS_MAX 100000 /* faults listed; any further ones are only counted */
+#define FAULTS_MAX 100000 /* maximum number of listed faults; further faults are only counted */
 
-#define LEVEL_ANY (-1)  /* the top of a directory or of a chunk list */
-#define LEVEL_ROOT (-2) /* the node that holds the root of a tree */
+#define LEVEL_ANY (-1)  /* any level: the top of a directory or of a chunk list */
+#define LEVEL_ROOT (-2) /* the tree node that is the root of a tree */
 
-/* The properties that an object claims for an object that it names. */
+/* The properties that an object claims for another object, to which it refers. */
 struct claim {
 	struct object_key key;
 	int level;
-	uint64_t count;  /* entries below a tree */
-	uint64_t size;   /* bytes of all files below a tree, or of a chunk list or blob */
-	struct str name; /* of the entry that makes the claim, for messages */
-	/* for a child of a tree node: the names in it are greater than this; or NULL */
+	uint64_t count;  /* number of entries in a tree */
+	uint64_t size;   /* bytes of all files in a tree, or of a chunk list or a blob */
+	struct str name; /* name of the entry that makes the claim, for messages */
+	/*
+	 * for a child of a tree node: all names in the child are greater than this one; else NULL
+	 */
 	struct str after;
-	struct str last; /* for a child of a tree node: the greatest name in it; or NULL */
+	struct str last; /* for a child of a tree node: the greatest name in the child; else NULL */
 };
 
-/* One object of the path from the root to the current object of the walk. */
+/* An object on the path from the root to the current object of the walk. */
 struct frame {
 	struct claim claim;
 	struct buf bytes;
 	struct treenode node;
 	struct content_list list;
 	uint64_t items;
-	uint64_t count, size; /* sums of the items so far */
+	uint64_t count, size; /* sums of the items that were read so far */
 	struct str first, last;
-	bool hole;    /* the last piece was a hole */
-	size_t edges; /* length of treeproof.open before this frame */
+	bool hole;    /* the previous piece of the chunk list was a hole */
+	size_t edges; /* length of treeproof.open before this frame was added */
 };
 
 struct vertex {
 	struct object_key key;
-	uint32_t reached;        /* number of the user that reached it last, plus 1 */
-	uint32_t edges, n_edges; /* first and count in treeproof.edges */
-	bool summed;             /* it was read to its end, so count and size are known */
-	bool faulty;             /* it is damaged itself */
+	uint32_t reached; /* number of the user that last reached the vertex, plus 1 */
+	/* position of the first edge in treeproof.edges, and number of edges */
+	uint32_t edges, n_edges;
+	/* the object was read to its end, so 'count' and 'size' are known */
+	bool summed;
+	bool faulty; /* the object itself is damaged */
 	uint64_t count, size;
-	uint64_t total;  /* users that need it */
+	uint64_t total;  /* number of users that need the object */
 	uint32_t *users; /* the first TREEPROOF_USERS of these users */
 };
 
@@ -76,19 +81,20 @@ struct treeproof {
 
 	struct vertex *vertices;
 	size_t n_vertices, vertices_cap;
-	uint32_t *table; /* vertices by key, open addressing; TREEPROOF_SOUND: a free slot */
+	uint32_t *table; /* hash table of the vertices by key; TREEPROOF_SOUND marks a free slot */
 	size_t table_cap;
 	uint32_t *edges;
 	size_t n_edges, edges_cap;
 
 	struct frame *frames;
 	size_t depth, frames_cap;
-	uint32_t *open; /* vertices that the frames need so far, the innermost frame last */
+	/* vertices that the frames need so far, those of the innermost frame last */
+	uint32_t *open;
 	size_t n_open, open_cap;
 
 	struct fault *faults;
 	size_t n_faults, faults_cap;
-	uint64_t unlisted; /* faults beyond FAULTS_MAX */
+	uint64_t unlisted; /* number of faults beyond FAULTS_MAX */
 };
 
 struct treeproof *treeproof_new(struct store *store)
@@ -119,7 +125,7 @@ void treeproof_freep(struct treeproof **slot)
 	free(proof);
 }
 
-/* --------------------------------------------------------- what is damaged */
+/* ----------------------------------------------------------- damaged objects */
 
 static uint32_t *table_slot(struct treeproof *proof, const struct object_key *key)
 {
@@ -184,7 +190,7 @@ void treeproof_damaged(struct treeproof *proof, const struct object_key *key, co
 		(struct fault){ vertex, arena_strdup(&proof->texts, what.data) };
 }
 
-/* Note that the innermost frame needs a damaged object. */
+/* Note that the object of the innermost frame needs a damaged object. */
 static void add_dependency(struct treeproof *proof, uint32_t vertex)
 {
 	mem_grow(&proof->open, &proof->open_cap, proof->n_open);
@@ -193,7 +199,7 @@ static void add_dependency(struct treeproof *proof, uint32_t vertex)
 
 /* ------------------------------------------------------------------- claims */
 
-/* Report a wrong claim as a fault of the innermost frame, which made it. */
+/* Report a wrong claim as a fault of the innermost frame's object, which made the claim. */
 __attribute__((format(printf, 3, 4))) static void report_claim(
 	struct treeproof *proof, const struct claim *claim, const char *fmt, ...)
 {
@@ -248,7 +254,7 @@ static bool claim_right(struct treeproof *proof, const struct frame *done)
 	return right;
 }
 
-/* Make one key from an object and a claim about it. */
+/* Make a key from an object and a claim about the object. */
 static struct object_key claim_key(const struct claim *claim)
 {
 	struct object_key key = claim->key;
@@ -282,7 +288,7 @@ static int check_xattrs(struct store *store, const struct object_key *key, struc
 	return r;
 }
 
-/* Whether an error says that data is damaged, so that the check can go on. */
+/* Whether an error means that data is damaged, so that the check can go on with other objects. */
 static bool is_damage(int r)
 {
 	return r == -ERR_CORRUPT || r == -ERR_NOT_FOUND || r == -ERR_LIMIT;
@@ -323,10 +329,7 @@ static int check_object(
 
 	switch (claim->key.type) {
 	case OBJECT_BLOB:
-		/*
-		 * Only the length is checked here, since store_verify has read the bytes of the
-		 * blob.
-		 */
+		/* Check only the length, since store_verify has read the bytes of the blob. */
 		if (sums_right(proof, claim, 0, raw))
 			reach_add(&proof->sound, &sound);
 		return 0;
@@ -340,7 +343,7 @@ static int check_object(
 	}
 }
 
-/* Check an object that the innermost frame names, unless that was done before. */
+/* Check an object that the innermost frame's object refers to, unless it was checked before. */
 static int enter_object(struct treeproof *proof, const struct claim *claim, struct err *err)
 {
 	struct object_key sound = claim_key(claim);
@@ -373,10 +376,7 @@ static int enter_object(struct treeproof *proof, const struct claim *claim, stru
 	return r;
 }
 
-/*
- * Finish the innermost frame.  Its object was read to its end if whole is true, else as far as
- * possible.
- */
+/* Remove the innermost frame.  whole is set if its object was read to the end. */
 static void leave_object(struct treeproof *proof, bool whole)
 {
 	struct frame done = proof->frames[--proof->depth];
@@ -424,8 +424,8 @@ static int next_child(struct treeproof *proof, struct frame *frame, struct err *
 		.last = child.last,
 	};
 	/*
-	 * The first name below this node is checked in the first leaf, which inherits the claim
-	 * "after".
+	 * Leave the check of the first name below this node to the first leaf, which inherits the
+	 * claim 'after'.
 	 */
 	if (!frame->items++)
 		frame->first = child.last;
@@ -467,7 +467,7 @@ static int next_entry(struct treeproof *proof, struct frame *frame, struct err *
 		claim.key = (struct object_key){ entry.xattrs, OBJECT_XATTRS };
 		r = enter_object(proof, &claim, err);
 	}
-	/* This comes last, since it may add a frame, which moves all frames in memory. */
+	/* Do this last, since it may add a frame, which moves all frames in memory. */
 	enum object_type type = reach_content_type(&entry);
 	if (r >= 0 && type) {
 		claim.key = (struct object_key){ entry.hash, type };
@@ -540,7 +540,7 @@ int treeproof_tree(
 	return r < 0 ? r : 0;
 }
 
-/* ------------------------------------------------- which users a fault touches */
+/* ---------------------------------------------------------- users of a fault */
 
 static void add_user(struct vertex *vertex, uint32_t user)
 {
@@ -554,7 +554,7 @@ static void add_user(struct vertex *vertex, uint32_t user)
 
 void treeproof_use(struct treeproof *proof, uint32_t damage, uint32_t user)
 {
-	/* The walk is over, so its array "open" now serves as the list of vertices to visit. */
+	/* Use the array 'open' as the list of vertices to visit, since the walk is over. */
 	proof->n_open = 0;
 	add_dependency(proof, damage);
 	while (proof->n_open) {

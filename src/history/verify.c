@@ -8,7 +8,7 @@
 #include "core/own.h"
 #include "history/treeproof.h"
 
-/* A node whose tree is not sound. */
+/* A node whose tree is damaged. */
 struct touched {
 	char id[NODE_ID];
 	uint32_t damage;
@@ -18,7 +18,8 @@ struct verifying {
 	struct history *history;
 	struct verify *verify;
 	struct treeproof *proof;
-	uint64_t progress_before; /* number of objects, which are checked before the nodes */
+	/* number of objects; their check comes before that of the nodes */
+	uint64_t progress_before;
 	uint64_t progress_total;
 	struct touched *nodes;
 	size_t n_nodes, nodes_cap;
@@ -41,7 +42,7 @@ static void report_fault(struct verifying *verifying, const char *what,
 		verifying->verify->error(verifying->verify->arg, &error);
 }
 
-/* Report a fault.  It concerns one node, or none if id is NULL. */
+/* Report a fault of the node id, or of no node if id is NULL. */
 static void report_node(struct verifying *verifying, const char *id, const char *what)
 {
 	char nodes[1][NODE_ID];
@@ -65,7 +66,7 @@ __attribute__((format(printf, 3, 4))) static void node_fault(
 
 /* ---------------------------------------------------------------- the nodes */
 
-/* Returns bits: 1 if there is a node with this id, 2 if there is a tombstone. */
+/* Returns 1 if a node with this id exists, plus 2 if a tombstone with this id exists. */
 static int known_id(struct verifying *verifying, const char *id, struct err *err)
 {
 	int64_t bits = 0;
@@ -77,7 +78,10 @@ static int known_id(struct verifying *verifying, const char *id, struct err *err
 	return r < 0 ? r : (int)bits;
 }
 
-/* Check that the parent of a node is the node it was made from, or that the latter was deleted. */
+/*
+ * Check the parent of a node.  It must be the node that the node was made from, unless that one was
+ * deleted.
+ */
 static int check_parent(struct verifying *verifying, const struct node *node, struct err *err)
 {
 	int r = node->made_from[0] ? known_id(verifying, node->made_from, err) : 0;
@@ -87,7 +91,9 @@ static int check_parent(struct verifying *verifying, const struct node *node, st
 	if (!node->made_from[0] && node->parent[0])
 		node_fault(verifying, node->id, "a first node, but its row names %s as its parent",
 			node->parent);
-	/* If made_from is missing and is also the parent, table_checks below reports that. */
+	/*
+	 * Skip a missing made_from that is also the parent, because table_checks below reports it.
+	 */
 	else if (node->made_from[0] && !r && strcmp(node->made_from, node->parent))
 		node_fault(verifying, node->id,
 			"made from %s, which is neither a node nor a deleted one", node->made_from);
@@ -125,7 +131,9 @@ static int check_record(struct verifying *verifying, struct db_query *row, const
 		node_fault(verifying, id, "its row and its record name different trees");
 	if (db_int(row, 3) != node.time)
 		node_fault(verifying, id, "its row and its record have different times");
-	/* The id is a hash of the record.  So if row and record differ, the record is right. */
+	/*
+	 * Trust the record and not the row where they differ, since the id is a hash of the record.
+	 */
 	*tree = node.tree;
 	*has_tree = true;
 	return check_parent(verifying, &node, err);
@@ -200,10 +208,11 @@ static void report_faults(struct verifying *verifying)
 	}
 }
 
-/* -------------------------------------------------------- what names a node */
+/* ------------------------------------------------------- references to nodes */
 
 /*
- * Each row of these queries is a fault.  Its columns are the text, and the node concerned or NULL.
+ * Each row of the results of these queries is a fault.  Its columns are a text and the node of the
+ * fault, or NULL.
  */
 static const char *const table_checks[] = {
 	/* parents */
@@ -213,7 +222,7 @@ static const char *const table_checks[] = {
 	" FROM node AS n WHERE n.parent IS NOT NULL"
 	" AND NOT EXISTS (SELECT 1 FROM node AS p WHERE p.id = n.parent) ORDER BY n.seq",
 
-	/* circles: nodes that cannot be reached from a node without a parent */
+	/* circles: nodes that cannot be reached from any node without a parent */
 	"WITH RECURSIVE below(id) AS ("
 	" SELECT n.id FROM node AS n WHERE n.parent IS NULL"
 	"  OR NOT EXISTS (SELECT 1 FROM node AS p WHERE p.id = n.parent)"
@@ -246,7 +255,7 @@ static const char *const table_checks[] = {
 	" WHERE NOT EXISTS (SELECT 1 FROM node AS n WHERE n.id = j.id)"
 	" AND NOT EXISTS (SELECT 1 FROM tombstone AS t WHERE t.id = j.id) ORDER BY j.id",
 
-	/* counts */
+	/* stored counts */
 	"WITH c(key, n) AS (SELECT 'nodes', (SELECT count(*) FROM node)"
 	" UNION ALL SELECT 'tags', (SELECT count(*) FROM tag))"
 	"SELECT 'the count of ' || c.key || ' is ' || ifnull(m.value, 'missing') ||"
@@ -268,7 +277,7 @@ static int check_table(struct verifying *verifying, const char *sql, struct err 
 	return r;
 }
 
-/* -------------------------------------------------------------------- whole */
+/* ------------------------------------------------------------ the whole check */
 
 static void store_fault(void *arg, const struct store_fault *fault)
 {
@@ -295,7 +304,7 @@ static void store_progress(void *arg, uint64_t done, uint64_t total)
 	verifying->verify->progress(verifying->verify->arg, done, verifying->progress_total);
 }
 
-/* A table that is too damaged to be read to its end is reported like any other fault. */
+/* Report a table that is too damaged to be read to its end like any other fault. */
 static int report_damage(struct verifying *verifying, int r, struct err *why, struct err *err)
 {
 	if (r == -ERR_CORRUPT) {
@@ -322,7 +331,7 @@ static int check_store(struct verifying *verifying, struct err *err)
 	return r;
 }
 
-/* Count the nodes here, since history_count reads a stored number, which may be wrong. */
+/* Count the nodes in the table.  The number that history_count reads is stored and may be wrong. */
 static int count_nodes(struct verifying *verifying, struct err *err)
 {
 	int64_t count = 0;

@@ -1,27 +1,29 @@
 /*
- * verify - checks the whole history: hashes every object again and follows every link between
+ * verify - checks the whole history: hashes every object again, and follows every reference between
  * nodes.
  */
 #pragma once
 #include "history/history.h"
 #include "history/treeproof.h"
 
-#define VERIFY_NODES_LISTED TREEPROOF_USERS /* most ids listed for an error; the count is exact */
+/* maximum number of ids that are listed for an error; the count is exact */
+#define VERIFY_NODES_LISTED TREEPROOF_USERS
 
 struct verify_error {
-	const char *what;             /* "blob 0123456789ab: content does not match its hash" */
-	const char (*nodes)[NODE_ID]; /* the nodes it concerns, at most VERIFY_NODES_LISTED */
+	/* text such as "blob 0123456789ab: content does not match its hash" */
+	const char *what;
+	const char (*nodes)[NODE_ID]; /* the affected nodes, at most VERIFY_NODES_LISTED */
 	size_t n_nodes;
 	uint64_t total_nodes;
 };
 
 struct verify {
-	/* Called for each error, in no particular order; *error is valid during the call only. */
+	/* Called for each error, in no particular order.  *error is valid only during the call. */
 	void (*error)(void *arg, const struct verify_error *error);
 	void (*progress)(void *arg, uint64_t done, uint64_t total);
 	void *arg;
-	uint64_t errors;                /* out */
-	uint64_t objects, nodes, bytes; /* out: checked */
+	uint64_t errors;                /* out: number of errors */
+	uint64_t objects, nodes, bytes; /* out: what was checked */
 };
 
 /*
