@@ -23,22 +23,24 @@
 
 #define PQ_MAGIC "PAR1"
 #define PQ_MAGIC_LEN 4
-#define PQ_TAIL_LEN 8   /* length of the footer, and magic */
-#define PQ_LENGTH_LEN 4 /* length before each value */
+#define PQ_TAIL_LEN 8   /* length of the footer, and the magic at the end */
+#define PQ_LENGTH_LEN 4 /* size of the length that comes before each value */
 #define PQ_VERSION 1
 
 /*
- * Limits of strata, not of Parquet.  The writer keeps to them, and the reader refuses larger
- * values.
+ * Limits of strata, which Parquet does not require.  The writer obeys them, and the reader refuses
+ * larger values.
  */
-#define PQ_GROUP ((size_t)16 << 20)            /* both pages together of a group of several rows */
-#define PQ_PAGE_MAX (PQ_GROUP + PQ_LENGTH_LEN) /* longest page that is read as a whole */
-#define PQ_KEY_MAX ((size_t)1 << 20)           /* one key */
-#define PQ_KEYS_MAX ((uint64_t)256 << 20)      /* all keys, with their lengths */
-#define PQ_ROWS_MAX ((uint64_t)1 << 24)        /* rows */
-#define PQ_FOOTER_MAX ((size_t)64 << 20)       /* the footer */
-#define PQ_STATISTIC_MAX ((size_t)256)         /* a key in the statistics of its chunk */
-#define PQ_PAGE_HEADER_MAX ((size_t)64)        /* a page header */
+/* bytes of both pages together, in a group with several rows */
+#define PQ_GROUP ((size_t)16 << 20)
+/* bytes of the longest page that is read as a whole */
+#define PQ_PAGE_MAX (PQ_GROUP + PQ_LENGTH_LEN)
+#define PQ_KEY_MAX ((size_t)1 << 20)      /* bytes of one key */
+#define PQ_KEYS_MAX ((uint64_t)256 << 20) /* bytes of all keys with their lengths */
+#define PQ_ROWS_MAX ((uint64_t)1 << 24)   /* number of rows */
+#define PQ_FOOTER_MAX ((size_t)64 << 20)  /* bytes of the footer */
+#define PQ_STATISTIC_MAX ((size_t)256)    /* bytes of a key in the statistics of its chunk */
+#define PQ_PAGE_HEADER_MAX ((size_t)64)   /* bytes of a page header */
 
 enum { PQ_KEY, PQ_CONTENT, PQ_COLUMNS };
 
@@ -49,7 +51,7 @@ enum { PQ_ENCODING_PLAIN = 0, PQ_ENCODING_RLE = 3 };
 enum { PQ_CODEC_SNAPPY = 1, PQ_CODEC_ZSTD = 6 };
 enum { PQ_PAGE_TYPE_DATA = 0 };
 
-/* FileMetaData */
+/* Fields of FileMetaData. */
 enum {
 	PQ_FILE_VERSION = 1,
 	PQ_FILE_SCHEMA = 2,
@@ -59,7 +61,7 @@ enum {
 	PQ_FILE_ORDERS = 7,
 };
 
-/* SchemaElement.  The first one is the root, and its children follow. */
+/* Fields of SchemaElement.  The first element is the root, and its children follow. */
 enum {
 	PQ_SCHEMA_TYPE = 1,
 	PQ_SCHEMA_REPETITION = 3,
@@ -69,26 +71,26 @@ enum {
 	PQ_SCHEMA_LOGICAL = 10,
 };
 
-/* LogicalType and ColumnOrder are unions, of which only one field is present. */
+/* Fields of LogicalType and ColumnOrder.  They are unions, of which only one field is present. */
 enum { PQ_LOGICAL_STRING = 1 };
 enum { PQ_ORDER_OF_TYPE = 1 };
 
-/* RowGroup */
+/* Fields of RowGroup. */
 enum {
 	PQ_GROUP_COLUMNS = 1,
-	PQ_GROUP_RAW_SIZE = 2, /* with page headers, like all sizes of chunks */
+	PQ_GROUP_RAW_SIZE = 2, /* includes page headers, like all sizes of chunks */
 	PQ_GROUP_ROWS = 3,
 	PQ_GROUP_OFFSET = 5,
 	PQ_GROUP_SIZE = 6,
 };
 
-/* ColumnChunk */
+/* Fields of ColumnChunk. */
 enum {
-	PQ_CHUNK_OFFSET = 2, /* of metadata outside the footer; 0: none */
+	PQ_CHUNK_OFFSET = 2, /* offset of metadata outside the footer; 0: none */
 	PQ_CHUNK_META = 3,
 };
 
-/* ColumnMetaData */
+/* Fields of ColumnMetaData. */
 enum {
 	PQ_META_TYPE = 1,
 	PQ_META_ENCODINGS = 2,
@@ -101,7 +103,7 @@ enum {
 	PQ_META_STATISTICS = 12,
 };
 
-/* Statistics */
+/* Fields of Statistics. */
 enum {
 	PQ_STATISTICS_NULLS = 3,
 	PQ_STATISTICS_MAX = 5,
@@ -110,7 +112,7 @@ enum {
 	PQ_STATISTICS_MIN_EXACT = 8,
 };
 
-/* PageHeader */
+/* Fields of PageHeader. */
 enum {
 	PQ_PAGE_TYPE = 1,
 	PQ_PAGE_RAW_SIZE = 2,
@@ -118,7 +120,7 @@ enum {
 	PQ_PAGE_DATA = 5,
 };
 
-/* DataPageHeader */
+/* Fields of DataPageHeader. */
 enum {
 	PQ_DATA_VALUES = 1,
 	PQ_DATA_ENCODING = 2,

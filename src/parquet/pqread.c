@@ -1,5 +1,5 @@
 /*
- * A table may come from anyone, so the footer is checked.  The schema must be that of pqwrite.  Row
+ * Checks the footer, since a table may come from anyone.  The schema must be that of pqwrite.  Row
  * groups must follow each other in the file without overlapping.  The page header of each chunk
  * must agree with the footer.  So a small file cannot claim to have many or huge groups.
  *
@@ -25,12 +25,13 @@
 #include "parquet/pqsnappy.h"
 #include "parquet/thrift.h"
 
-#define PIECE ((size_t)256 << 10) /* bytes read and passed on at a time */
+#define PIECE ((size_t)256 << 10) /* number of bytes that are read and passed on at a time */
 
 /* A column chunk, as the footer describes it. */
 struct chunk {
 	uint64_t offset;
-	uint64_t raw; /* raw and stored are sizes with the page header */
+	/* 'raw' and 'stored' are the sizes before and after compression, with the page header */
+	uint64_t raw;
 	uint64_t stored, values;
 	int64_t codec;
 };
@@ -38,10 +39,10 @@ struct chunk {
 struct group {
 	struct chunk chunks[PQ_COLUMNS];
 	uint64_t rows;
-	uint64_t first; /* number of its first row */
+	uint64_t first; /* number of the group's first row */
 };
 
-/* A page according to its header. */
+/* A page, as its header describes it. */
 struct page {
 	uint64_t at; /* offset of the compressed bytes */
 	size_t raw, stored;
@@ -49,16 +50,16 @@ struct page {
 };
 
 struct pqread {
-	int fd;         /* borrowed */
-	int spool;      /* directory for temporary files, borrowed, or -1 */
-	uint64_t limit; /* where the footer begins */
+	int fd;         /* the table's file, borrowed */
+	int spool;      /* directory for temporary files, borrowed; -1: none */
+	uint64_t limit; /* offset of the footer */
 	struct group *groups;
 	size_t n_groups, groups_cap;
 	uint64_t rows;
-	struct arena pages; /* pages of keys */
-	uint64_t key_bytes; /* bytes of the pages of keys */
+	struct arena pages; /* memory for the pages of keys */
+	uint64_t key_bytes; /* number of bytes in the pages of keys */
 	struct str *keys;
-	uint32_t *sorted; /* numbers of the rows, sorted by key, then by number */
+	uint32_t *sorted; /* row numbers, sorted by key and then by number */
 	/* The row group whose contents are in memory. */
 	const struct group *loaded;
 	struct buf page;
@@ -81,7 +82,10 @@ static int read_at(struct pqread *table, void *out, size_t len, uint64_t at, str
 
 /* --- footer --- */
 
-/* Begin to read a list of structs.  Returns their number, or 0 if the field has another type. */
+/*
+ * Begin to read a list of structs.  Returns the number of structs, or 0 if the field has another
+ * type.
+ */
 static size_t get_structs(
 	struct thrift_in *in, const struct thrift_field *field, struct thrift_field *item)
 {
@@ -222,7 +226,7 @@ static int check_chunk(const struct pqread *table, const struct group *group,
 	return 0;
 }
 
-/* Add a row group, which must lie after the previous one. */
+/* Add a row group.  It must come after the previous group in the file. */
 static int add_group(struct pqread *table, struct group *group, struct err *err)
 {
 	const struct group *last = table->n_groups ? &table->groups[table->n_groups - 1] : NULL;
@@ -390,8 +394,8 @@ static int get_page(
 }
 
 /*
- * Read a page header, and check that its sizes are plausible: compressing can make a page only a
- * little longer, and Snappy cannot make it shorter by more than the factor SNAP_RATIO_MAX.
+ * Read a page header, and check that its sizes are plausible.  Compression can make a page only a
+ * little longer, and Snappy can make it shorter at most by the factor SNAP_RATIO_MAX.
  */
 static int read_page_header(
 	struct pqread *table, const struct chunk *chunk, struct page *page, struct err *err)
@@ -422,7 +426,7 @@ static int expand(
 	return r < 0 ? err_context(err, "table") : r;
 }
 
-/* Read a page of at most PQ_PAGE_MAX bytes into out, which has room for all of it. */
+/* Read a page of at most PQ_PAGE_MAX bytes into out, which has room for the whole page. */
 static int read_page(struct pqread *table, const struct page *page, void *out, struct err *err)
 {
 	owned_mem void *bytes = mem_alloc(page->stored + 1);
@@ -431,7 +435,7 @@ static int read_page(struct pqread *table, const struct page *page, void *out, s
 	return r < 0 ? r : expand(out, page, bytes, page->stored, err);
 }
 
-/* Split a page into its values, which must fill the page. */
+/* Split a page into its values, which must fill the page exactly. */
 static int split_page(struct str page, struct str *values, uint64_t n, struct err *err)
 {
 	struct cursor in = cursor_of(page.ptr, page.len);
@@ -552,13 +556,16 @@ int pqread_find(const struct pqread *table, struct str key, uint64_t *row)
 
 /* --- contents --- */
 
-/* The only value of a page, which is passed to the caller's sink without the length before it. */
+/*
+ * The only value of a page.  It is passed to the caller's sink without the length that comes before
+ * it.
+ */
 struct value {
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err);
 	void *arg;
 	uint8_t length[PQ_LENGTH_LEN];
-	uint64_t seen; /* bytes of the page so far */
-	uint64_t raw;  /* bytes of the whole page */
+	uint64_t seen; /* number of bytes of the page that were passed so far */
+	uint64_t raw;  /* number of bytes of the whole page */
 };
 
 static int pass_to_sink(struct value *value, const char *bytes, size_t len, struct err *err)
@@ -607,7 +614,7 @@ static int stream_zstd(
 	return r == 1 && value->seen == value->raw ? 0 : damaged(err, "content is cut off");
 }
 
-/* Room in a file without a name, for contents that must not be in the heap. */
+/* Memory that is mapped from a file without a name, for contents that must not be in the heap. */
 struct room {
 	char *at;
 	size_t len;
@@ -626,7 +633,7 @@ static int room_open(struct pqread *table, struct room *room, size_t len, struct
 
 	if (fd < 0)
 		return fd;
-	/* A full disk must be an error now and not a signal later. */
+	/* Reserve the space now.  A full disk is an error here, and would be a signal later. */
 	errno = posix_fallocate(fd, 0, (off_t)len);
 	if (errno)
 		return err_errno(err, "make room for a content of a table");
@@ -638,7 +645,7 @@ static int room_open(struct pqread *table, struct room *room, size_t len, struct
 }
 
 /*
- * Expand a Snappy page in a temporary file, since Snappy cannot be expanded in pieces.  The
+ * Expand a Snappy page in a temporary file, since Snappy cannot expand a page in pieces.  The
  * compressed bytes are copied into that file, too.  The table itself is not mapped, since another
  * process may truncate it.
  */

@@ -2,9 +2,9 @@
  * pqread - reads the tables that pqwrite writes.
  *
  * pqread_open reads the footer and all keys, but not the contents.  Every length and offset is
- * checked against the file and a named limit before it is used.  A damaged table gives ERR_CORRUPT
- * or ERR_LIMIT.  The row group that was read last is kept, so that each group is expanded only once
- * when rows are read in order.
+ * checked against the file and a named limit before it is used.  For a damaged table, functions
+ * return ERR_CORRUPT or ERR_LIMIT.  The row group that was read last is kept, so that each group is
+ * expanded only once when rows are read in order.
  */
 #pragma once
 #include <stdint.h>
@@ -17,17 +17,14 @@ struct pqread;
 /* Open the table in fd, which is borrowed and must stay open.  Returns NULL on error. */
 struct pqread *pqread_open(int fd, struct err *err);
 /*
- * Set the directory, which is borrowed, for temporary files.  Large Snappy contents cannot be
- * expanded in pieces.  With a directory, they are expanded in a file without a name there, and not
- * in memory.
+ * Set the directory for temporary files, which is borrowed.  Snappy cannot expand large contents in
+ * pieces.  With a directory, they are expanded in a file without a name there, and not in memory.
  */
 void pqread_spool(struct pqread *table, int dirfd);
 uint64_t pqread_rows(const struct pqread *table);
-/* The key of a row.  It lives as long as the table. */
+/* Returns the key of a row.  It is valid as long as the table. */
 struct str pqread_key(const struct pqread *table, uint64_t row);
-/*
- * Find the row with this key, or the first one of several.  Returns 1 and sets *row, or returns 0.
- */
+/* Find the first row with this key.  Returns 1 and sets *row, or returns 0 if there is none. */
 int pqread_find(const struct pqread *table, struct str key, uint64_t *row);
 /*
  * Pass the content of a row to sink in pieces.  For an empty content, sink is not called.  A

@@ -25,7 +25,7 @@ size_t pqsnappy_piece(void *out, size_t room, const void *bytes, size_t len)
 	size_t drop = pqsnappy_begin(begin, (uint32_t)len);
 	snappy_status status = snappy_compress(bytes, len, out, &room);
 
-	/* snappy_compress fails only if there is too little room. */
+	/* snappy_compress fails only if the output has too little room. */
 	assert(status == SNAPPY_OK && room >= drop);
 	memmove(out, (char *)out + drop, room - drop);
 	return room - drop;

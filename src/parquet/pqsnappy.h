@@ -3,7 +3,7 @@
  *
  * A raw Snappy block consists of the length of the whole content as a varint, and of fragments that
  * do not refer to each other.  So a block can be made in pieces if the length is known beforehand:
- * by pqsnappy_begin, and pqsnappy_piece for each piece.
+ * with pqsnappy_begin, and then pqsnappy_piece for each piece.
  */
 #pragma once
 #include <stddef.h>
@@ -12,15 +12,22 @@
 #include "core/err.h"
 
 #define PQSNAPPY_BEGIN_MAX 5
-/* a piece whose length is a multiple of this compresses as well as the whole */
+/* bytes; pieces whose length is a multiple of this are compressed as well as the whole content */
 #define PQSNAPPY_FRAGMENT ((size_t)64 << 10)
-#define SNAP_RATIO_MAX 22 /* three bytes of a block expand to at most 64 */
+/* maximum ratio of expansion: three bytes of a block expand to at most 64 */
+#define SNAP_RATIO_MAX 22
 
-/* The room that pqsnappy_piece may need for len bytes.  No block for len bytes is longer. */
+/*
+ * Returns the maximum size of the result of pqsnappy_piece for len bytes.  A whole block for len
+ * bytes is not longer either.
+ */
 size_t pqsnappy_bound(size_t len);
-/* Write the beginning of a block for len bytes.  Returns the length of the beginning. */
+/* Write the beginning of a block for len bytes.  Returns the length of this beginning. */
 size_t pqsnappy_begin(uint8_t out[PQSNAPPY_BEGIN_MAX], uint32_t len);
 /* Compress bytes to fragments of a block.  Returns the length of the fragments. */
 size_t pqsnappy_piece(void *out, size_t room, const void *bytes, size_t len);
-/* Expand a block of 'stored' bytes to exactly len bytes.  Returns ERR_CORRUPT if that fails. */
+/*
+ * Expand a block of 'stored' bytes to exactly len bytes.  Returns ERR_CORRUPT if that is not
+ * possible.
+ */
 int pqsnappy_expand(void *out, size_t len, const void *bytes, size_t stored, struct err *err);

@@ -1,8 +1,8 @@
 /*
- * A page header stands before its page and contains the compressed length of the page.  This length
- * is known only when the page is complete.  So a page is written PQ_PAGE_HEADER_MAX bytes after the
- * end of the previous page.  When the page is complete, its header is written right before it.  A
- * few unused bytes remain before the header.
+ * A page header comes before its page and contains the compressed length of the page.  This length
+ * is known only when the page is complete.  So each page is written PQ_PAGE_HEADER_MAX bytes after
+ * the end of the previous page.  When the page is complete, its header is written directly before
+ * it.  A few unused bytes remain before the header.
  */
 #include "parquet/pqwrite.h"
 
@@ -19,45 +19,46 @@
 #include "parquet/pqsnappy.h"
 #include "parquet/thrift.h"
 
-#define PIECE (16 * PQSNAPPY_FRAGMENT) /* bytes compressed and written at a time */
+/* number of bytes that are compressed and written at a time */
+#define PIECE (16 * PQSNAPPY_FRAGMENT)
 
-/* A column chunk: the offset of its page header, and its sizes with that header. */
+/* A column chunk: the offset of its page header, and its sizes including that header. */
 struct chunk {
 	uint64_t offset, raw, stored;
 };
 
-/* The page being written. */
+/* The page that is being written. */
 struct page {
-	uint64_t at; /* offset after the header */
+	uint64_t at; /* offset of the page, after its header */
 	uint64_t raw, stored;
 };
 
-/* The row that was begun and not ended. */
+/* The row that has been begun and not ended. */
 struct row {
 	bool begun;
-	bool alone;    /* the row has a group of its own, which is being written */
-	uint64_t owed; /* bytes of content that are still missing */
-	/* Lengths of the gathered pages before this row. */
+	bool alone;    /* the row has a row group of its own, which is being written */
+	uint64_t owed; /* bytes of the content that the caller has not passed yet */
+	/* Lengths of the gathered pages before this row was begun. */
 	size_t keys, contents;
-	struct chunk key; /* the chunk of the key, if alone is set */
+	struct chunk key; /* the chunk of the key, if 'alone' is set */
 };
 
 struct pqwrite {
-	int fd; /* borrowed */
+	int fd; /* the table's file, borrowed */
 	enum pqwrite_codec codec;
-	uint64_t end;  /* end of the complete row groups */
-	uint64_t rows; /* all rows, including those that wait in the group being gathered */
+	uint64_t end;  /* end of the complete row groups in the file */
+	uint64_t rows; /* number of all rows, including those of the group that is being gathered */
 	uint64_t key_bytes;
-	struct buf groups; /* metadata of the complete row groups, as it will be in the footer */
+	struct buf groups; /* metadata of the complete row groups, in the form of the footer */
 	uint32_t n_groups;
-	/* The pages of the row group being gathered. */
+	/* The pages of the row group that is being gathered. */
 	struct buf keys, contents;
 	uint32_t gathered;
 	struct row row;
 	struct page page;
-	struct buf piece;        /* bytes of the page that are not compressed yet */
-	struct buf packed;       /* compressed bytes that are not written yet */
-	struct zstd_out *stream; /* made when it is first needed */
+	struct buf piece;        /* bytes of the page that have not been compressed yet */
+	struct buf packed;       /* compressed bytes that have not been written yet */
+	struct zstd_out *stream; /* compressor for zstd; made when it is first needed */
 };
 
 struct pqwrite *pqwrite_open(int fd, enum pqwrite_codec codec, struct err *err)
@@ -73,7 +74,8 @@ struct pqwrite *pqwrite_open(int fd, enum pqwrite_codec codec, struct err *err)
 	table->fd = fd;
 	table->codec = codec;
 	table->end = PQ_MAGIC_LEN;
-	table->groups.max = PQ_FOOTER_MAX / 2; /* room for the rest of the footer */
+	/* the other half is left for the rest of the footer */
+	table->groups.max = PQ_FOOTER_MAX / 2;
 	table->keys.max = table->contents.max = BUF_MAX;
 	table->piece.max = table->packed.max = BUF_MAX;
 	return table;
@@ -139,8 +141,8 @@ static int pack(struct pqwrite *table, const void *bytes, size_t len, struct err
 }
 
 /*
- * Add bytes to the page.  Whole pieces are compressed directly from bytes.  The rest is copied and
- * waits for the next call.
+ * Add bytes to the page.  Whole pieces are compressed directly from bytes.  The rest is copied, and
+ * is compressed in a later call.
  */
 static int page_add(struct pqwrite *table, const void *bytes, size_t len, struct err *err)
 {
@@ -216,7 +218,10 @@ static uint64_t chunk_end(const struct chunk *chunk)
 	return chunk->offset + chunk->stored;
 }
 
-/* Write a page that is in memory to the file at the offset 'at', as a chunk. */
+/*
+ * Write a page that is in memory to the file, as a chunk.  The chunk begins at the offset 'at' or a
+ * few bytes later.
+ */
 static int write_chunk(struct pqwrite *table, const struct buf *raw, uint64_t at, uint32_t rows,
 	struct chunk *chunk, struct err *err)
 {
@@ -291,7 +296,9 @@ static void put_column(struct pqwrite *table, struct thrift_out *to, int column,
 	thrift_put_end(to);
 }
 
-/* Add the metadata of a row group whose chunks are in the file. keys is its page of keys. */
+/*
+ * Add the metadata of a row group whose chunks are in the file.  keys is the group's page of keys.
+ */
 static int add_group(struct pqwrite *table, const struct chunk chunks[PQ_COLUMNS], uint32_t rows,
 	const struct buf *keys, struct err *err)
 {
@@ -372,7 +379,7 @@ static int check_row(const struct pqwrite *table, struct str key, uint64_t len, 
 	return 0;
 }
 
-/* Begin a row group of one row: write the chunk of the key, and begin the page of the content. */
+/* Begin a row group with one row: write the chunk of its key, and begin the page of its content. */
 static int begin_own_group(struct pqwrite *table, uint64_t len, struct err *err)
 {
 	uint8_t length[PQ_LENGTH_LEN];
@@ -474,7 +481,7 @@ int pqwrite_cancel(struct pqwrite *table, struct err *err)
 	row->begun = false;
 	buf_truncate(&table->keys, row->keys);
 	buf_truncate(&table->contents, row->contents);
-	/* The space is freed now, since lack of space may be why the row is cancelled. */
+	/* Free the space now, since a full disk may be the reason for cancelling the row. */
 	if (row->alone && ftruncate(table->fd, (off_t)table->end) < 0)
 		return err_errno(err, "cut table");
 	return 0;
@@ -506,7 +513,7 @@ int pqwrite_return(struct pqwrite *table, const struct pqwrite_mark *mark, struc
 	table->key_bytes = mark->key_bytes;
 	buf_truncate(&table->groups, mark->groups);
 	table->n_groups = mark->n_groups;
-	/* The space is freed now, since lack of space may be why the caller returns to the mark. */
+	/* Free the space now, since a full disk may be the reason for returning to the mark. */
 	if (ftruncate(table->fd, (off_t)table->end) < 0)
 		return err_errno(err, "cut table");
 	return 0;
@@ -556,7 +563,7 @@ static void put_schema(struct thrift_out *to)
 	}
 }
 
-/* Write the orders of the columns, without which readers ignore the bounds of the statistics. */
+/* Write the orders of the columns.  Without them, readers ignore the bounds of the statistics. */
 static void put_orders(struct thrift_out *to)
 {
 	thrift_put_list(to, PQ_FILE_ORDERS, THRIFT_STRUCT, PQ_COLUMNS);

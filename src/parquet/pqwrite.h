@@ -1,13 +1,13 @@
 /*
- * pqwrite - writes a Parquet table of two required columns, key (UTF-8 string) and content
- * (binary), as a stream.
+ * pqwrite - writes a Parquet table as a stream.  The table has two required columns: key (UTF-8
+ * string) and content (binary).
  *
  * Rows are gathered into row groups of about PQWRITE_GROUP bytes.  A larger content is a row group
- * of its own.  It is compressed piece by piece, so memory does not depend on the size of a content.
- * The table is complete only after pqwrite_finish, and no function syncs it.
+ * of its own.  It is compressed piece by piece, so the memory that is needed does not depend on the
+ * size of a content.  The table is complete only after pqwrite_finish, and no function syncs it.
  *
- * A failed call leaves the rows as they were.  A row that was begun stays begun, so the caller ends
- * it with pqwrite_cancel.
+ * A failed call does not change the rows before it.  A row that was begun stays begun, so the
+ * caller ends it with pqwrite_cancel.
  */
 #pragma once
 #include <stdint.h>
@@ -18,8 +18,8 @@
 
 #define PQWRITE_GROUP PQ_GROUP
 /*
- * The format stores the size of a page as an int32, before and after compression.  Compression
- * makes some data longer by up to 1/65.
+ * Maximum number of bytes of a content.  The format stores the size of a page as an int32, before
+ * and after compression, and compression makes some data longer by up to 1/65.
  */
 #define PQWRITE_CONTENT_MAX ((uint64_t)INT32_MAX - ((uint64_t)64 << 20))
 
@@ -40,14 +40,17 @@ int pqwrite_row(
 	struct pqwrite *table, struct str key, const void *bytes, size_t len, struct err *err);
 /*
  * Write one row in pieces.  pqwrite_begin gets the length of the content.  The result is
- * ERR_INVALID if the pieces do not add up to that length, or if the key is not UTF-8.  It is
+ * ERR_INVALID if the pieces do not have that length together, or if the key is not UTF-8.  It is
  * ERR_LIMIT if the content is longer than PQWRITE_CONTENT_MAX, or if the key or the table is larger
  * than pqformat.h allows.
  */
 int pqwrite_begin(struct pqwrite *table, struct str key, uint64_t len, struct err *err);
 int pqwrite_piece(struct pqwrite *table, const void *bytes, size_t len, struct err *err);
 int pqwrite_end(struct pqwrite *table, struct err *err);
-/* Forget the row that was begun, instead of pqwrite_end.  Does nothing if no row was begun. */
+/*
+ * Discard the row that was begun.  Called instead of pqwrite_end.  Does nothing if no row was
+ * begun.
+ */
 int pqwrite_cancel(struct pqwrite *table, struct err *err);
 
 /*
@@ -61,10 +64,10 @@ struct pqwrite_mark {
 };
 
 int pqwrite_set_mark(struct pqwrite *table, struct pqwrite_mark *mark, struct err *err);
-/* Forget all rows since the mark, and a row that was begun. */
+/* Discard all rows since the mark, including a row that was begun. */
 int pqwrite_return(struct pqwrite *table, const struct pqwrite_mark *mark, struct err *err);
 uint64_t pqwrite_rows(const struct pqwrite *table);
-/* Write the gathered rows and the footer.  Only pqwrite_close may follow. */
+/* Write the gathered rows and the footer.  Afterwards only pqwrite_close may be called. */
 int pqwrite_finish(struct pqwrite *table, struct err *err);
 void pqwrite_close(struct pqwrite *table);
 void pqwrite_closep(struct pqwrite **table);

@@ -137,7 +137,10 @@ size_t thrift_get_list(
 	if (count > SHORT_LIST_MAX)
 		count = cursor_varint(&in->in);
 	item->type = first & 0x0f;
-	/* Every item has at least one byte. */
+	/*
+	 * A list cannot have more items than there are bytes left, since every item has at least
+	 * one byte.
+	 */
 	if (in->in.bad || count > cursor_left(&in->in))
 		return mark_bad(in);
 	return (size_t)count;

@@ -11,10 +11,10 @@
  *	           0xf0 | type, length as a varint, items
  *	map        length as a varint; unless it is 0: type of keys << 4 | of values, pairs
  *
- * The functions write to a struct buf, which remembers overflow.  They read through a cursor, which
- * remembers that something was wrong, so the caller checks in.bad only at the end.  They refuse
- * structs that are nested deeper than THRIFT_DEPTH, and lists with more items than there are bytes
- * left.
+ * The functions for writing write to a struct buf, which remembers an overflow.  The functions for
+ * reading use a cursor, which remembers an error, so the caller checks in.bad only at the end.
+ * They refuse structs that are nested deeper than THRIFT_DEPTH, and lists with more items than
+ * there are bytes left.
  */
 #pragma once
 #include "core/bytes.h"
@@ -37,7 +37,10 @@ enum thrift_type {
 	THRIFT_STRUCT = 12,
 };
 
-/* Ids of fields begin at 1 in Parquet.  0 stands for an item of the list that was begun last. */
+/*
+ * The id that stands for an item of the list that was begun last.  Ids of fields begin at 1 in
+ * Parquet.
+ */
 #define THRIFT_ITEM 0
 
 /* --- writing --- */
@@ -45,13 +48,15 @@ enum thrift_type {
 struct thrift_out {
 	struct buf *out;
 	unsigned depth;
-	int last[THRIFT_DEPTH]; /* ids of the last written fields, outermost first */
+	/* ids of the last written field of each open struct, the outermost first */
+	int last[THRIFT_DEPTH];
 };
 
-/* Begin the outermost struct, which thrift_put_end ends like any other. */
+/* Begin the outermost struct.  It is ended with thrift_put_end, like any other struct. */
 struct thrift_out thrift_out_to(struct buf *out);
 void thrift_put_int(struct thrift_out *out, int id, enum thrift_type type, int64_t value);
-void thrift_put_bool(struct thrift_out *out, int id, bool value); /* not for items of a list */
+/* must not be used for items of a list */
+void thrift_put_bool(struct thrift_out *out, int id, bool value);
 void thrift_put_bytes(struct thrift_out *out, int id, struct str bytes);
 void thrift_put_list(struct thrift_out *out, int id, enum thrift_type type, uint32_t count);
 void thrift_put_struct(struct thrift_out *out, int id);
@@ -66,15 +71,15 @@ struct thrift_in {
 };
 
 struct thrift_field {
-	int id; /* THRIFT_ITEM for an item */
+	int id; /* THRIFT_ITEM if this is an item of a list */
 	enum thrift_type type;
 };
 
-/* Begin to read, inside the outermost struct. */
+/* Begin to read the fields of the outermost struct. */
 struct thrift_in thrift_in_of(const void *bytes, size_t len);
 /*
- * Get the next field of the current struct.  One of the calls below must then read its value.
- * Returns false on an error, and at the end of the struct.  At the end, the struct around it
+ * Get the next field of the current struct.  One of the functions below must then read its value.
+ * Returns false on an error, and at the end of the struct.  At that end, the enclosing struct
  * becomes the current one.
  */
 bool thrift_next(struct thrift_in *in, struct thrift_field *field);
