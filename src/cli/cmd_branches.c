@@ -1,4 +1,4 @@
-/* branches - list the nodes from which no other node derives. */
+/* branches - list the nodes that have no children. */
 #include "cli/command.h"
 #include "ops/table.h"
 

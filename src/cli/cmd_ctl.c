@@ -32,8 +32,8 @@ static int send_call(int fd, const struct ctl_request *req, struct err *err)
 	struct str text = json_written(&out);
 	errno = -at_write_all(fd, text.ptr, text.len);
 	/*
-	 * An owner that refuses the connection sends the reason before it closes.  It is read
-	 * later.
+	 * Ignore that the owner has closed the connection.  An owner that refuses a connection
+	 * sends the reason before it closes, and the reason is read later.
 	 */
 	return errno && errno != EPIPE && errno != ECONNRESET ? err_errno(err, "ask the owner") : 0;
 }
@@ -51,7 +51,7 @@ static void print_json(const struct jsonread *value, bool pretty)
 	(void)fflush(stdout);
 }
 
-/* The command's output goes to stderr, since stdout is for the answer. */
+/* Print the command's output on stderr, because stdout is reserved for the answer. */
 static void print_output(const struct jsonread *message)
 {
 	const struct jsonread *what = jsonread_member(message, "params");
@@ -77,20 +77,20 @@ static int take_error(const struct jsonread *error, struct err *err)
 	return -(int)err->code;
 }
 
-/* Print the result of an answer that is too large to be parsed.  It is printed as it came. */
+/* Print the result of an answer that is too large to be parsed.  It is printed unchanged. */
 static void print_large(const struct ctl_request *req, struct str line)
 {
 	static const struct str head = STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":");
 
 	if (!req->lines && line.len > head.len && !memcmp(line.ptr, head.ptr, head.len)) {
 		line.ptr += head.len;
-		line.len -= head.len + 1; /* without the brace that closes the answer */
+		line.len -= head.len + 1; /* the length without the brace that closes the answer */
 	}
 	(void)fwrite(line.ptr, 1, line.len, stdout);
 	putchar('\n');
 }
 
-/* Handle one line of the owner.  Returns 1 if it was the answer. */
+/* Handle one line that the owner has sent.  Returns 1 if the line was the answer. */
 static int take_line(const struct ctl_request *req, struct str line, struct err *err)
 {
 	owned(jsonread_freep) struct jsonread *message = jsonread_new(line, err);
@@ -122,7 +122,7 @@ static int listen_to(int fd, const struct ctl_request *req, struct err *err)
 {
 	owned(buf_release) struct buf in = BUF_INIT;
 	bool stays = !strcmp(req->method, "subscribe");
-	size_t seen = 0; /* bytes that were searched and have no end of line */
+	size_t seen = 0; /* number of bytes that were searched and contain no end of line */
 
 	for (;;) {
 		char *room = buf_reserve(&in, READ_SIZE);
@@ -187,7 +187,7 @@ static int add_row(void *arg, const void *row, struct err *err)
 	return 0;
 }
 
-/* The request of an operation, from pairs; NULL on error. */
+/* Returns the request of an operation, filled from KEY=VALUE pairs, or NULL on error. */
 static void *read_pairs(
 	const struct op *op, const struct ctl_request *req, struct arena *arena, struct err *err)
 {
@@ -207,7 +207,10 @@ static void *read_pairs(
 	return object && param_read(&reader, object, err) >= 0 ? reader.request : NULL;
 }
 
-/* Do what an owner would do, and print the result as that of an owner. */
+/*
+ * Run the operation in this process as an owner would, and print the result as if an owner had sent
+ * it.
+ */
 static int do_directly(
 	struct op_context *ctx, const struct op *op, const struct ctl_request *req, struct err *err)
 {
@@ -242,8 +245,8 @@ int cmd_ctl_call(struct op_context *ctx, const struct ctl_request *req, struct e
 	struct err lacking = { 0 };
 	owned_fd int fd = owner_dial(ctx->root, ctx->workspace, &lacking);
 	/*
-	 * If the owner ends or the reader goes away, that is an error and must not end this process
-	 * by a signal.
+	 * Ignore SIGPIPE, so that an error is reported if the owner or the reader of the output has
+	 * gone.
 	 */
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (fd == -ERR_NOT_FOUND && op && op->flags & OP_OWNERLESS)

@@ -1,4 +1,4 @@
-/* delete - take a node out of the history. */
+/* delete - remove a node from the history. */
 #include "cli/command.h"
 #include "ops/requests.h"
 #include "ops/table.h"

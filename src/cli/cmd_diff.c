@@ -1,4 +1,4 @@
-/* diff - print what differs between two nodes, or a node and the live tree. */
+/* diff - print the differences between two nodes, or between a node and the live tree. */
 #include "cli/command.h"
 #include "ops/requests.h"
 #include "ops/table.h"
@@ -7,7 +7,10 @@ static void print_what(const struct treediff_change *change)
 {
 	const char *gap = "  (";
 
-	/* New content always has a new time, so the time is not mentioned. */
+	/*
+	 * Leave out a change of the time if the content has changed, since new content always has a
+	 * new time.
+	 */
 	unsigned what = change->what;
 	if (what & (TREEDIFF_CONTENT | TREEDIFF_TARGET | TREEDIFF_TYPE))
 		what &= ~(unsigned)TREEDIFF_MTIME;
@@ -39,7 +42,7 @@ static void print_patch(struct output *out, const struct diff_row *row)
 	const struct treediff_change *change = row->change;
 
 	if (row->patch.len) {
-		/* A patch shows the content.  Other changes are printed before it. */
+		/* Print the changes that a patch does not show.  A patch shows only the content. */
 		if (change->op == 'R' ||
 			change->what & ~(unsigned)(TREEDIFF_CONTENT | TREEDIFF_MTIME)) {
 			print_change(out, change);

@@ -1,4 +1,4 @@
-/* doctor - print what this machine offers, as found out by trying. */
+/* doctor - print which features work on this machine, after trying them. */
 #include "cli/command.h"
 #include "ops/requests.h"
 #include "ops/table.h"

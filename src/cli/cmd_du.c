@@ -1,4 +1,4 @@
-/* du - print what each part of the environment takes on disk. */
+/* du - print how much disk space each part of the environment takes. */
 #include "cli/command.h"
 #include "core/text.h"
 #include "ops/requests.h"

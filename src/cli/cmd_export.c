@@ -17,7 +17,7 @@ static int print_result(struct output *out, const void *request, const void *res
 	const struct export_result *res = result;
 	char bytes[16];
 
-	/* Nothing is printed if the archive itself is on standard output. */
+	/* Print nothing if the archive itself is written to standard output. */
 	if (!out->json && strcmp(req->output, "-"))
 		printf("exported %s: %llu entries, %s\n", res->id, (unsigned long long)res->entries,
 			text_size(res->bytes, bytes));

@@ -1,4 +1,4 @@
-/* fsck - prove the store and the history. */
+/* fsck - check the store and the history. */
 #include "cli/command.h"
 #include "core/text.h"
 #include "history/verify.h"

@@ -1,4 +1,4 @@
-/* gc - give back the space of what no node needs. */
+/* gc - free the disk space of data that no node needs. */
 #include "cli/command.h"
 #include "core/text.h"
 #include "ops/requests.h"

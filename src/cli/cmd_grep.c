@@ -1,9 +1,9 @@
-/* grep - print lines that match, in some nodes or in all. */
+/* grep - print matching lines in some nodes or in all nodes. */
 #include "cli/command.h"
 #include "ops/requests.h"
 #include "ops/table.h"
 
-#define GREP_MISSED 2 /* the status by which grep(1) says that something was not searched */
+#define GREP_MISSED 2 /* the exit status of grep(1) if a file could not be searched */
 
 static void print_row(struct output *out, const void *request, const void *row)
 {

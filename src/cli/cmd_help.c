@@ -1,4 +1,4 @@
-/* help - list the commands, or print the usage of one. */
+/* help - list the commands, or print the usage of one command. */
 #include <string.h>
 
 #include "cli/command.h"
@@ -17,8 +17,8 @@ static void list_commands(void)
 }
 
 /*
- * Print the schema of the operation that the words after --schema name.  Without words, print all
- * schemas.
+ * Print the schema of the operation that the words after --schema name, or all schemas if no words
+ * follow.
  */
 static int print_schema(int argc, char **words, struct err *err)
 {

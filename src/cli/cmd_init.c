@@ -7,7 +7,7 @@
 #include "ops/table.h"
 
 #define INDENT "      "
-#define WIDTH 74 /* columns of the text after the indent */
+#define WIDTH 74 /* maximum number of columns of the text after the indent */
 #define STATUS_USAGE 2
 
 static bool says_nothing(const struct init_request *req)
@@ -20,7 +20,7 @@ static const struct op *choose_init_op(const void *request)
 	return says_nothing(request) ? &op_choices : NULL;
 }
 
-/* Print an explanation in lines of its own, below the choice that it explains. */
+/* Print an explanation on separate lines below the choice that it explains. */
 static void print_wrapped(const char *text)
 {
 	while (*text) {

@@ -8,9 +8,9 @@
 #include "ops/table.h"
 
 /*
- * Draw the columns in front of a node.  A column waits for the parent of the node that was printed
- * in it.  A node goes into the first column that waits for it, and closes the other columns that
- * wait for it.
+ * Draw the columns of the graph in front of a node.  Each column belongs to a line of nodes.  After
+ * a node was printed in a column, the column waits for the parent of that node.  A node is drawn in
+ * the first column that waits for it, and the other columns that wait for the same node end there.
  */
 static void print_graph(struct output *out, const struct node *node)
 {
@@ -27,8 +27,8 @@ static void print_graph(struct output *out, const struct node *node)
 	for (size_t i = 0; i < out->n_graph; i++)
 		fputs(i == mine ? "* " : !strcmp(out->graph[i], node->id) ? "/ " : "| ", stdout);
 	/*
-	 * Remove the other columns that waited for this node, and its own column if it has no
-	 * parent.
+	 * Remove the other columns that waited for this node.  Also remove the node's own column if
+	 * the node has no parent.
 	 */
 	for (size_t i = out->n_graph; i-- > 0;) {
 		bool joined = i != mine && !strcmp(out->graph[i], node->id);

@@ -1,4 +1,6 @@
-/* policy - explain a policy, check whether a file holds one, and compose two policies. */
+/*
+ * policy - explain a policy, check whether a file contains a valid one, and compose two policies.
+ */
 #include <string.h>
 
 #include "cli/command.h"
@@ -17,7 +19,7 @@ static bool is_help(const char *word)
 	return !strcmp(word, "--help") || !strcmp(word, "-h");
 }
 
-/* Called only if the word after 'policy' is no command of the group. */
+/* Called only if the word after 'policy' is not a command of the group. */
 static int refuse_word(int argc, char **argv, struct err *err)
 {
 	char *help[] = { (char *)"help", argv[0], NULL };

@@ -1,4 +1,4 @@
-/* query - ask the history by one of the methods of the query agent. */
+/* query - call a method of the query protocol on the history. */
 #include "cli/command.h"
 #include "ops/table.h"
 

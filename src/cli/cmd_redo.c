@@ -1,4 +1,4 @@
-/* redo - go forward again after undo. */
+/* redo - move HEAD and the live tree forward again after undo. */
 #include "cli/command.h"
 #include "ops/table.h"
 

@@ -1,4 +1,4 @@
-/* restore - bring back single paths of a node. */
+/* restore - restore single paths of the live tree from a node. */
 #include "cli/command.h"
 #include "ops/requests.h"
 #include "ops/table.h"

@@ -1,4 +1,4 @@
-/* retain - apply retention: thin out old history. */
+/* retain - apply retention, which drops nodes of the old history. */
 #include "cli/command.h"
 #include "ops/requests.h"
 #include "ops/table.h"

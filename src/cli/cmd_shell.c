@@ -1,4 +1,4 @@
-/* shell - run an interactive shell in the environment, whose changes are captured meanwhile. */
+/* shell - run an interactive shell in the environment.  Its changes are captured while it runs. */
 #include "cli/execution.h"
 #include "ops/table.h"
 

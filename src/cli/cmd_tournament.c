@@ -1,4 +1,4 @@
-/* tournament - race candidates in forks of a node. */
+/* tournament - run several candidates in forks of a node, and check out the best result. */
 #include <string.h>
 
 #include "cli/command.h"
@@ -7,7 +7,7 @@
 #include "ops/requests.h"
 #include "ops/table.h"
 
-#define TABLE_MAX 16 /* candidates shown while they run */
+#define TABLE_MAX 16 /* maximum number of candidates in the table while they run */
 #define STATUS_NO_WINNER 1
 #define STATUS_SIGNAL 128
 
@@ -38,7 +38,7 @@ static void print_verdict(struct output *out, const struct tournament_row *row)
 		printf("  score %g", state->score);
 }
 
-/* Name the files of the test that a candidate changed. */
+/* Print the names of the test's files that a candidate has changed. */
 static void say_judge(const struct tournament_request *req, const struct tournament_row *row)
 {
 	for (size_t i = 0; i < row->judge->n; i++)
@@ -89,7 +89,7 @@ static void watch(struct output *out, const void *request, const void *state)
 		count[TOURNAMENT_WAITING]);
 }
 
-/* Print the winner, and the node that keeps uncaptured work. */
+/* Print the winner, and the node that has the work that was not captured before. */
 static void print_winner(const struct tournament_result *res)
 {
 	if (res->moved.safety)

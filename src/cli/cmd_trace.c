@@ -1,4 +1,4 @@
-/* trace - record what a command does to files, and make use of such records. */
+/* trace - record what a command does to files, and work with such records. */
 #include "cli/command.h"
 #include "ops/bundles.h"
 #include "ops/table.h"
@@ -7,8 +7,8 @@ extern const struct command trace_cat, trace_diff, trace_replay, trace_restore, 
 	trace_verify;
 
 /*
- * These are commands only as the first word after 'trace'.  Any other first word is a program to
- * run.
+ * These words are commands only as the first word after 'trace'.  Any other first word is a program
+ * to run.
  */
 static const struct command *const group[] = {
 	&trace_cat,

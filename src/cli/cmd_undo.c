@@ -1,4 +1,4 @@
-/* undo - go back to where HEAD was before. */
+/* undo - move HEAD and the live tree back to an earlier node. */
 #include "cli/command.h"
 #include "ops/table.h"
 

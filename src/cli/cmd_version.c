@@ -1,4 +1,4 @@
-/* version - print the version of this strata. */
+/* version - print the version of this program. */
 #include <string.h>
 
 #include "cli/command.h"

@@ -1,4 +1,4 @@
-/* command - all commands in one list. */
+/* command - a list of all commands. */
 #include "cli/command.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ extern const struct command cmd_blame, cmd_branches, cmd_cat, cmd_checkout, cmd_
 	cmd_restore, cmd_retain, cmd_shell, cmd_show, cmd_status, cmd_supervise, cmd_tag,
 	cmd_tournament, cmd_trace, cmd_undo, cmd_version, cmd_worker, cmd_workspaces;
 
-/* Keep sorted by name. */
+/* The list must be sorted by name. */
 const struct command *const commands[] = {
 	&cmd_blame,
 	&cmd_branches,

@@ -1,8 +1,8 @@
 /*
- * command - a subcommand: an operation, and the way in which it is shown to people.
+ * command - a subcommand: an operation, and the way in which its result is shown to people.
  *
- * Each src/cli/cmd_*.c defines exactly one struct command.  To add one, write the file, its man
- * page, and its line in commands[] in command.c; tests/cli/commands.bats fails while the three
+ * Each src/cli/cmd_*.c defines exactly one struct command.  To add a command, write that file, its
+ * man page, and its line in commands[] in command.c.  tests/cli/commands.bats fails while the three
  * disagree.  The usage text is compiled in from the man page.
  */
 #pragma once
@@ -11,45 +11,56 @@
 
 struct command {
 	const char *name;
-	const char *summary; /* one line for the list of commands; NULL: that of op */
+	/* one line for the list of commands; NULL: the summary of op is used */
+	const char *summary;
 	const struct op *op;
-	/* Whether this request puts something other than JSON on stdout; NULL: never. */
+	/*
+	 * Returns whether this request writes something other than JSON to stdout.  NULL means that
+	 * no request does.
+	 */
 	bool (*raw)(const void *request);
-	/* With --json, output of the operation itself goes to standard error instead. */
+	/*
+	 * With --json, the operation's own output goes to standard error instead of standard
+	 * output.
+	 */
 	bool aside;
-	/* Returns another operation for this request, or NULL to keep op. */
+	/* Returns another operation to run for this request, or NULL to run op. */
 	const struct op *(*choose)(const void *request);
-	/* Called once before all else, in the process the user started; NULL: nothing to do. */
+	/*
+	 * Called once before anything else, in the process that the user has started.  May be NULL.
+	 */
 	void (*before)(void);
 	/*
-	 * Called before the operation is run on the environment at root.  If this returns a
-	 * negative number, the operation is not run.
+	 * Called before the operation is run on the environment at root.  If it returns a negative
+	 * number, the operation is not run.
 	 */
 	int (*confirm)(const void *request, const char *root, struct err *err);
-	/* Rows come now and then, so each is shown at once. */
+	/* Rows arrive over a long time, so each row is printed at once. */
 	bool live;
 	/*
 	 * Show the state of the operation on a terminal, as a table of lines on stderr.  The table
-	 * is cleared and drawn again each time.
+	 * is cleared and drawn anew each time.
 	 */
 	void (*watch)(struct output *out, const void *request, const void *state);
-	/* Print one row; not called with --json. */
+	/* Print one row.  Not called with --json. */
 	void (*row)(struct output *out, const void *request, const void *row);
-	/*
-	 * Print the result and return the exit status.  With --json, print nothing and only return
-	 * the status.
-	 */
+	/* Print the result and return the exit status.  With --json, only return the status. */
 	int (*result)(struct output *out, const void *request, const void *result);
-	/* Exit status if strata itself fails; 0: that of the error (errcode_status). */
+	/*
+	 * Exit status if strata itself fails.  0 means that the error determines the status
+	 * (errcode_status).
+	 */
 	int failed;
-	/* Commands whose name is a second word, as in 'trace show'; NULL at the end. */
+	/*
+	 * The commands whose name is a second word, as in 'trace show'.  The list ends with NULL.
+	 */
 	const struct command *const *group;
-	/* Runs a command that is no operation. */
+	/* Runs a command that has no operation. */
 	int (*run)(int argc, char **argv, struct err *err);
 };
 
 extern const struct command *const commands[];
 extern const size_t commands_count;
 const struct command *command_find(const char *name);
-/* Find a command in a group.  Returns NULL if there is none. */
+/* Find a command in a group.  Returns NULL if the group does not have it. */
 const struct command *command_find_in(const struct command *const *group, const char *name);

@@ -13,12 +13,13 @@
 #include "core/errcode.h"
 #include "core/own.h"
 
-/* The operation that is being run for this command line. */
+/* The operation that is run for this command line. */
 struct running {
 	const struct command *command;
 	const struct op *op;
 	const void *request;
-	const struct op_owner *owner; /* NULL: a task of an owner runs the operation for a client */
+	/* NULL: this is a task of an owner, which runs the operation for a client */
+	const struct op_owner *owner;
 	struct output *out;
 };
 
@@ -99,7 +100,10 @@ static int end_json(struct running *running, const void *result, struct err *err
 	return json_end(&out->writer) < 0 ? err_errno(err, "standard output") : 0;
 }
 
-/* Run the operation with standard error in place of standard output, which is for the result. */
+/*
+ * Run the operation with standard error in place of standard output, because standard output is
+ * reserved for the result.
+ */
 static int run_aside(struct running *running, struct op_context *ctx, void *result, struct err *err)
 {
 	owned_fd int ours = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -138,7 +142,8 @@ struct globals {
 };
 
 /*
- * Returns r, or command->failed if strata itself has failed and the command has a status for that.
+ * Returns command->failed if strata itself has failed and the command has an exit status for that.
+ * Otherwise returns r.
  */
 static int apply_failed_status(const struct command *command, int r, const struct err *err)
 {
@@ -148,7 +153,7 @@ static int apply_failed_status(const struct command *command, int r, const struc
 	return command->failed;
 }
 
-/* Run the operation, and print its rows, progress and result. */
+/* Run the operation, and print its rows, its progress and its result. */
 static int perform_and_print(struct running running, const struct options *options,
 	const char *root, const char *workspace, struct arena *arena, struct err *err)
 {
@@ -178,7 +183,10 @@ static int perform_and_print(struct running running, const struct options *optio
 	return apply_failed_status(running.command, r, err);
 }
 
-/* An owner gets the standard descriptors, and no others that a request may name. */
+/*
+ * Whether an owner can run the operation.  It gets the standard descriptors, and no other
+ * descriptors that a request may name.
+ */
 static bool can_be_relayed(const struct running *running)
 {
 	return op_is_relayed(running->op) &&
@@ -186,8 +194,8 @@ static bool can_be_relayed(const struct running *running)
 }
 
 /*
- * Have the owner of the workspace run the operation, if there is an owner.  Returns 1 and the exit
- * status in *status, or 0 if this process has to run the operation.
+ * Have the owner of the workspace run the operation.  Returns 1 and the exit status in *status, or
+ * 0 if this process has to run the operation itself.
  */
 static int have_it_done(const struct running *running, const struct options *options,
 	const char *root, const char *workspace, int *status, struct err *err)
@@ -293,7 +301,7 @@ static int dispatch(int argc, char **argv, struct err *err)
 	const struct command *member =
 		at + 1 < argc ? command_find_in(command->group, argv[at + 1]) : NULL;
 	if (member) {
-		argv[at + 1] = argv[at]; /* the name that help and messages use */
+		argv[at + 1] = argv[at]; /* the command's name, as help and messages use it */
 		return run_command(member, &globals, argc - at - 1, argv + at + 1, err);
 	}
 	if (command->run)
@@ -301,7 +309,7 @@ static int dispatch(int argc, char **argv, struct err *err)
 	return run_command(command, &globals, argc - at, argv + at, err);
 }
 
-/* Returns the exit status of a function that returned r. */
+/* Returns the exit status for the result r of a function. */
 static int exit_status_of(int r, const struct err *err)
 {
 	if (r >= 0)

@@ -1,6 +1,4 @@
-/*
- * dispatch - find the command, fill its request, run its operation, print the result.
- */
+/* dispatch - finds the command, fills its request, runs its operation and prints the result. */
 #pragma once
 #include "ops/op.h"
 #include "owner/relayedop.h"
@@ -8,7 +6,7 @@
 /* Run a whole command line.  Returns the exit status. */
 int dispatch_run(int argc, char **argv);
 /*
- * Run an operation for another strata process, whose descriptors and environment variables this
- * process has.  Returns the exit status.
+ * Run an operation that another strata process has relayed.  This process has that process's
+ * descriptors and environment variables.  Returns the exit status.
  */
 int dispatch_relayed(const struct op *op, const struct relayedop *relayed);

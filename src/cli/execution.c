@@ -18,8 +18,8 @@ bool execution_is_raw(const void *request)
 }
 
 /*
- * Whether a descriptor leads to more than its open file: files can be named relative to it, or its
- * file can be opened again through /proc.
+ * Whether a descriptor gives access to more than its open file.  This is so if files can be opened
+ * relative to it, or if its own file can be opened again through /proc.
  */
 static bool leads_on(int fd)
 {

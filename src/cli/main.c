@@ -1,4 +1,4 @@
-/* main - the program; dispatch.c does the rest. */
+/* main - the entry point of strata, which calls dispatch.c. */
 #include <stdlib.h>
 
 #include "cli/dispatch.h"

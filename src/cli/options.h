@@ -1,4 +1,4 @@
-/* options - turn a command line into an operation's request, by its parameter list. */
+/* options - turns a command line into an operation's request, by the operation's parameter list. */
 #pragma once
 #include <stdbool.h>
 
@@ -12,8 +12,8 @@ struct options {
 };
 
 /*
- * Fill request (request_size bytes, zeroed by the caller) from a command line, whose argv[0] is the
- * command's name.  On ERR_USAGE, the message says in one line what is right.
+ * Fill request from a command line, whose argv[0] is the command's name.  The caller has cleared
+ * its request_size bytes.  On ERR_USAGE, the message describes the right usage in one line.
  */
 int options_parse(const struct op *op, int argc, char **argv, struct arena *arena, void *request,
 	struct options *options, struct err *err);

@@ -46,7 +46,7 @@ void output_name(struct str name)
 	buf_release(&text);
 }
 
-/* Print a line of content or a message.  Control characters are printed as octal digits. */
+/* Print a line of content or a message.  Control characters are printed as octal numbers. */
 static void print_text(FILE *to, struct str text)
 {
 	for (size_t i = 0; i < text.len;) {
@@ -93,7 +93,10 @@ void output_binds(const char *label, const struct node_bind *binds, size_t n)
 	}
 }
 
-/* What was granted while the command ran is listed with the denials, since it explains them. */
+/*
+ * Whether a denial is a grant.  Rights that were granted while the command ran are in the list of
+ * denials, since they explain it.
+ */
 static bool is_grant(const struct node_denial *denial)
 {
 	return str_eq(denial->what, STR("grant")) || str_eq(denial->what, STR("revoke"));
@@ -219,7 +222,7 @@ void output_node_line(struct output *out, const struct noderow *row)
 	putchar('\n');
 }
 
-#define TRACED_PATHS 20 /* paths of each list that are shown; --json has all */
+#define TRACED_PATHS 20 /* maximum number of paths printed for each list; --json prints all */
 
 static void print_traced(char letter, const struct str *paths, size_t n)
 {
@@ -242,7 +245,7 @@ void output_trace(const struct nodetrace *trace)
 	print_traced('r', trace->read, trace->n_read);
 }
 
-/* Tell the user if undo or redo went further than asked for, because a state is gone. */
+/* Warn the user if undo or redo has skipped states that were deleted. */
 static void say_passed(const struct history_passed *passed)
 {
 	char text[HISTORY_PASSED_TEXT];
@@ -330,7 +333,10 @@ void output_report(const struct report *report)
 
 void output_error(const struct err *err)
 {
-	/* A message may repeat an argument or a file's name, which may hold control characters. */
+	/*
+	 * Print the message as text from outside, since it may contain control characters of an
+	 * argument or a file name.
+	 */
 	fputs("strata: ", stderr);
 	print_text(stderr, str_of(err->text));
 	fputc('\n', stderr);
@@ -379,8 +385,8 @@ void output_table_line(struct output *out, const char *fmt, ...)
 	buf_addv(&text, fmt, ap);
 	va_end(ap);
 	/*
-	 * The line is cut, because a line that wraps could not be cleared.  Each character counts
-	 * as wide as it can be.
+	 * Cut the line at the width of the terminal, because a line that wraps could not be
+	 * cleared.  Each character is assumed to be as wide as a character can be.
 	 */
 	while (at < text.len) {
 		size_t n = text_utf8_length((struct str){ text.data + at, text.len - at });

@@ -10,7 +10,9 @@ static void emit_event(void *arg, struct str line)
 	struct op_context *ctx = arg;
 	struct err ignored = { 0 };
 
-	/* Recording goes on when the reader of the events has disconnected. */
+	/*
+	 * Ignore errors, because recording goes on when the reader of the events has disconnected.
+	 */
 	(void)op_emit(ctx, &line, &ignored);
 }
 
@@ -24,14 +26,14 @@ static int own(
 		.relayed = dispatch_relayed,
 	};
 
-	/* If there is no sink for raw data, JSON is wanted, and events are emitted as rows. */
+	/* Without a sink for raw data, the caller wants JSON, so events are emitted as rows. */
 	if (!ctx->data) {
 		options.tell = emit_event;
 		options.arg = ctx;
 	}
 	/*
-	 * Tasks are forked from this process and print, too.  They would print again what is left
-	 * in the buffer.
+	 * Flush the buffer before tasks are forked from this process.  They print, too, and would
+	 * print the content of the buffer again.
 	 */
 	(void)fflush(stdout);
 	return owner_run(&options, status, err);

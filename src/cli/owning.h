@@ -1,6 +1,6 @@
 /*
- * owning - the functions that operations reach through op_context.owner.  They make this process
- * the owner of a workspace, or a client of the owner.
+ * owning - the functions of op_context.owner, through which operations make this process the owner
+ * of a workspace, or a client of the owner.
  */
 #pragma once
 #include "cli/command.h"
@@ -8,6 +8,6 @@
 
 extern const struct op_owner owning;
 
-/* The function op_owner.call, which is in cmd_ctl.c. */
+/* Calls a method of the owner, as op_owner.call.  It is defined in cmd_ctl.c. */
 int cmd_ctl_call(struct op_context *ctx, const struct ctl_request *req, struct err *err);
 int owning_result(struct output *out, const void *request, const void *result);

@@ -1,4 +1,4 @@
-/* policy check - check whether a file holds a valid policy. */
+/* policy check - check whether a file contains a valid policy. */
 #include "cli/command.h"
 #include "ops/policies.h"
 #include "ops/table.h"

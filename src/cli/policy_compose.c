@@ -1,4 +1,4 @@
-/* policy compose - print the policy that allows only what each of two policies allows. */
+/* policy compose - print a policy that allows only what both of two policies allow. */
 #include "cli/command.h"
 #include "core/own.h"
 #include "ops/policies.h"
@@ -13,7 +13,7 @@ static int print_result(struct output *out, const void *request, const void *res
 	text.sink = output_json;
 	text.pretty = true;
 	policy_write(&text, NULL, &((const struct policy_result *)result)->policy);
-	(void)json_end(&text); /* the caller checks standard output */
+	(void)json_end(&text); /* errors of standard output are reported by the caller */
 	return 0;
 }
 

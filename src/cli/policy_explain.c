@@ -1,4 +1,4 @@
-/* policy explain - print what a policy allows, or whether it allows one path or host. */
+/* policy explain - print what a policy allows, or whether it allows access to one path or host. */
 #include "cli/command.h"
 #include "ops/policies.h"
 #include "ops/table.h"

@@ -23,7 +23,7 @@
 #include "sandbox/message.h"
 
 #define READ_SIZE 4096
-#define REQUEST_ID 1 /* the only request on the connection */
+#define REQUEST_ID 1 /* id of the only request on the connection */
 
 extern char **environ;
 
@@ -45,7 +45,7 @@ static int write_operation(const struct relay *relay, struct err *err)
 	return relayedop_write(&operation, relay->op->params, relay->request, err);
 }
 
-/* Send the request.  The descriptors are sent with its first byte. */
+/* Send the request.  The descriptors are attached to its first byte. */
 static int send_request(int fd, struct str text, const int fds[CLIENT_FDS_MAX], struct err *err)
 {
 	int r = message_send(fd, text.ptr, 1, fds, CLIENT_FDS_MAX);
@@ -75,7 +75,7 @@ static void pass_signals_on(int signals, int fd, sigset_t *passed)
 	}
 }
 
-/* Wait for the answer, and pass signals on meanwhile. */
+/* Wait for the answer, and pass signals to the owner's task meanwhile. */
 static int wait_for_answer(
 	int fd, int signals, sigset_t *passed, struct buf *answer, struct err *err)
 {
@@ -105,7 +105,9 @@ static int wait_for_answer(
 	return 0;
 }
 
-/* Report the signal that killed the task, unless this process passed that signal on. */
+/*
+ * Report the signal that killed the task, unless this process itself passed the signal to the task.
+ */
 static void say_killed(const struct jsonread *result, const sigset_t *passed)
 {
 	struct err err = { 0 };
@@ -172,8 +174,8 @@ int relay_run(const struct relay *relay, int *status, struct err *err)
 	owned_fd int fd = owner_dial(relay->root, relay->workspace, &why);
 
 	/*
-	 * If there is no owner, or this user may not ask it, this process runs the operation
-	 * itself.  The locks keep it apart from the owner.
+	 * This process runs the operation itself if there is no owner, or if this user may not
+	 * connect to the owner.  Locks prevent a conflict with the owner.
 	 */
 	if (fd < 0)
 		return 0;

@@ -1,4 +1,4 @@
-/* trace cat - print a file as it was before or after a command. */
+/* trace cat - print a file as it was before or after a traced command. */
 #include "cli/command.h"
 #include "ops/table.h"
 

@@ -1,4 +1,4 @@
-/* trace diff - print what a command changed, as a unified diff. */
+/* trace diff - print the changes of a traced command as a unified diff. */
 #include "cli/command.h"
 #include "ops/bundles.h"
 #include "ops/table.h"
@@ -24,8 +24,8 @@ static void print_type(const char *gap, const struct bundle_file *file)
 }
 
 /*
- * Print the changes other than those of content and time.  The patch shows the content, and new
- * content always has a new time.
+ * Print the changes that are not of content or time.  The patch shows the content, and new content
+ * always has a new time.
  */
 static bool print_what(const struct diff_bundle_row *diff)
 {

@@ -1,4 +1,4 @@
-/* trace replay - run the command of a bundle again and compare. */
+/* trace replay - run the command of a bundle again, and compare the results. */
 #include "cli/command.h"
 #include "ops/bundles.h"
 #include "ops/table.h"

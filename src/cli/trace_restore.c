@@ -1,4 +1,4 @@
-/* trace restore - put files back in the state before or after a command. */
+/* trace restore - restore files to their state before or after a traced command. */
 #include "cli/command.h"
 #include "ops/bundles.h"
 #include "ops/table.h"

@@ -1,4 +1,4 @@
-/* trace show - describe a bundle: the command that was run, and the paths it touched. */
+/* trace show - describe a bundle: the command that was run, and the paths that it used. */
 #include <string.h>
 
 #include "cli/command.h"
@@ -9,7 +9,10 @@
 
 #define INDENT 2
 
-/* Print a word almost as one could type it.  A word with a space stands in quotes. */
+/*
+ * Print a word approximately as it would be typed in a shell.  A word that contains a space is
+ * quoted.
+ */
 static void print_word(struct str word)
 {
 	bool quotes = !word.len || memchr(word.ptr, ' ', word.len);
@@ -72,7 +75,8 @@ static void print_head(struct output *out, const struct show_bundle_result *res)
 
 static void print_letters(struct output *out, const struct bundle_file *file, char sign)
 {
-	static const char letters[] = "rweldcnxm"; /* in the order of the bits */
+	/* a letter for each operation, in the order of the bits */
+	static const char letters[] = "rweldcnxm";
 
 	output_style(out, sign == '+'   ? OUTPUT_GOOD
 			  : sign == '-' ? OUTPUT_BAD
@@ -96,7 +100,7 @@ static void print_name(struct output *out, const struct bundle_file *file, char 
 	putchar('\n');
 }
 
-/* Returns the length of the beginning that two paths have in common.  Only whole names count. */
+/* Returns the length of the longest common beginning of two paths that consists of whole names. */
 static size_t shared_length(struct str a, struct str b)
 {
 	size_t shared = 0;
@@ -112,7 +116,10 @@ static size_t shared_length(struct str a, struct str b)
 	return shared;
 }
 
-/* Print a line for the path, and before it one for each directory above that has no line yet. */
+/*
+ * Print a line for the path.  Before it, print a line for each directory above that has no line
+ * yet.
+ */
 static void print_row(struct output *out, const void *request, const void *row)
 {
 	const struct show_bundle_row *show = row;
