@@ -22,10 +22,7 @@
 #define LOG_PAGES_RUNNING 2000
 #define LOG_PAGES_CLOSED 400 /* when the database is closed, a longer log is emptied */
 #define LOG_HEADER 32
-/*
- * An emptied log keeps up to this many bytes of its size.  They are more than LOG_PAGES_CLOSED
- * pages.
- */
+/* An emptied log may keep this many bytes, which is more than LOG_PAGES_CLOSED pages. */
 #define LOG_KEPT (1 << 20)
 /* SQLite truncates the index of its log (the -shm file) to this size, and no other file. */
 #define INDEX_CUT 3
@@ -89,9 +86,10 @@ static int watched_open(const char *path, int flags, int mode)
 }
 
 /*
- * Open a directory that SQLite wants to sync, or pretend to if there is nothing to sync.  After the
- * first sync of a log, SQLite also syncs the directory, in case the log is new.  The log is nearly
- * always an old one.  The directory then needs no sync, which saves a third of a commit's syncs.
+ * Replaces SQLite's function that opens a directory to sync it.  After the first sync of a log,
+ * SQLite also syncs the directory, in case the log is a new file.  The log is nearly always an old
+ * file.  So if no file was made, this function returns SQLITE_CANTOPEN, and SQLite skips the sync.
+ * That saves a third of a commit's syncs.
  */
 static int watched_directory(const char *path, int *fd)
 {
@@ -112,8 +110,8 @@ static bool is_log(int fd)
 	uint8_t magic[4];
 
 	/*
-	 * The last bit of the magic number tells the byte order of the checksums, so it may have
-	 * both values.
+	 * The last bit of the magic number is the byte order of the checksums, so both of its
+	 * values are valid.
 	 */
 	return at_pread_full(fd, magic, sizeof(magic), 0) == sizeof(magic) && magic[0] == 0x37 &&
 	       magic[1] == 0x7f && magic[2] == 0x06 && (magic[3] & ~1) == 0x82;
@@ -140,9 +138,9 @@ static int empty_log(int fd)
 }
 
 /*
- * Make the index of the log invalid.  The index is shared memory, and the first process that opens
- * it would truncate it to INDEX_CUT bytes.  Here the index is filled with zeros instead.  This
- * makes it invalid, too, and needs no new blocks on a full disk.
+ * Make the index of the log invalid.  The index is shared memory.  The first process that opens it
+ * would truncate it to INDEX_CUT bytes.  This function fills the index with zeros instead.  Zeros
+ * make the index invalid, too, and need no new blocks on a full disk.
  */
 static int empty_index(int fd)
 {
@@ -209,15 +207,18 @@ static int system_errno(struct db *db, int last)
 	if (!error)
 		(void)sqlite3_file_control(db->handle, NULL, SQLITE_FCNTL_LAST_ERRNO, &error);
 	/*
-	 * SQLite has no errno of a journal that is closed already.  So last, the value of errno
-	 * after the call, is used if it means that the disk is full.
+	 * SQLite has no errno of a journal that is closed already.  So the parameter last, which is
+	 * the value of errno after the call, is used if it means that the disk is full.
 	 */
 	if (!error && (last == ENOSPC || last == EDQUOT))
 		error = last;
 	return error ? error : EIO;
 }
 
-/* Whether an errno has another cause than the permissions of a file. */
+/*
+ * Whether an errno means that a resource such as disk space is missing, or that the disk failed.
+ * Other values of errno mean that the permissions of the file forbid the access.
+ */
 static bool is_resource_error(int error)
 {
 	return error == ENOSPC || error == EDQUOT || error == EIO || error == EMFILE ||
@@ -269,12 +270,12 @@ static int after_commit(void *arg, sqlite3 *handle, const char *name, int pages)
 }
 
 /*
- * Keep the log when the last connection closes.  If the log were made, copied and removed each
- * time, this would be four of the six syncs of a small commit.
+ * Keep the log when the last connection closes.  To make, copy and remove the log each time would
+ * be four of the six syncs of a small commit.
  *
- * However, the first process that opens the database reads the whole log, including the part that
- * has been copied.  So db_close empties a log that has become long.  Emptying costs two syncs in
- * this commit and two in the next one, so it should be rare.
+ * A long log has a disadvantage: the first process that opens the database reads all of it,
+ * including the part that has been copied.  So db_close empties a long log.  Emptying costs two
+ * syncs in this commit and two in the next one, so it is done only for a long log.
  */
 static void keep_log(struct db *db)
 {
@@ -287,9 +288,8 @@ static void keep_log(struct db *db)
 
 /*
  * Call SQLite's checkpoint twice.  The first call copies nearly all of the log while other
- * processes read and write.  The second call empties the log, for which it takes the write lock.
- * The second call does not wait for readers.  They may take minutes, and writers would have to wait
- * as long.
+ * processes read and write.  The second call takes the write lock and empties the log.  It does not
+ * wait for readers, because a reader may take minutes, and writers would have to wait as long.
  */
 void db_checkpoint(struct db *db)
 {
@@ -411,10 +411,11 @@ static bool has_log(const char *path)
 }
 
 /*
- * Open a database for reading.  The write-ahead log needs a file of shared memory.  This process
- * may be unable to make that file, if the database is a read-only copy or is in another user's
- * environment.  Then the database is opened as 'immutable', with which SQLite reads only the main
- * file.  This is right only if the log has no transactions that are missing in the main file.
+ * Open a database for reading.  The write-ahead log needs a file of shared memory, which this
+ * process may be unable to make: the database may be a read-only copy, or belong to another user.
+ * In that case the database is opened with the option 'immutable', so that SQLite reads only the
+ * main file.  This is correct only if every transaction of the log has been copied into the main
+ * file.
  */
 static int open_read_only(struct db *db, const char *path, struct err *err)
 {

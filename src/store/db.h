@@ -1,9 +1,13 @@
 /*
- * db - the SQLite database of an environment.  Only db.c uses sqlite3.
+ * db - the SQLite database of an environment.  Only db.c calls SQLite.
  *
  * The database has a write-ahead log and synchronous=FULL, so a transaction is on disk when
- * db_commit returns.  A query is prepared once and found again by the address of its text, so the
- * text must be a literal.  Only one thread may use a database at a time, which store.c ensures.
+ * db_commit returns.
+ *
+ * A query is prepared once, and later found by the address of its text.  So the text must be a
+ * literal.
+ *
+ * Only one thread may use a database at a time.  store.c ensures this.
  */
 #pragma once
 #include <stdbool.h>
@@ -33,18 +37,18 @@ void db_close(struct db *db);
 int db_exec(struct db *db, const char *sql, struct err *err);
 
 /*
- * Prepare a query, unless it is prepared already, and bind its parameters.  types has one letter
- * for each parameter:
+ * Bind the parameters of a query.  The query is prepared first if this is its first use.  types has
+ * one letter for each parameter:
  *
  *	i int64_t   t const char * (NULL binds null)   b const void *, size_t   n null
  *
  * Returns NULL on error.  The query is in use until db_step returns 0 or negative, or until db_done
- * is called.  A query in use cannot be started again.
+ * is called.  A query that is in use cannot be started again.
  */
 struct db_query *db_query(struct db *db, struct err *err, const char *sql, const char *types, ...);
 /*
- * Get the next row.  Returns 1, 0 if there are no more rows, or a negative error.  query may be
- * NULL, after a failure of db_query.  Then the error of db_query, which is in err, is returned.
+ * Get the next row.  Returns 1, 0 if there are no more rows, or a negative error.  If query is NULL
+ * because db_query failed, db_step returns the error of db_query, which err still has.
  */
 int db_step(struct db_query *query, struct err *err);
 void db_done(struct db_query *query);
@@ -66,13 +70,16 @@ bool db_is_null(struct db_query *query, int column);
 
 int64_t db_changed(struct db *db); /* number of rows that the last db_run has changed */
 
-/* Begin a transaction and take the write lock, for which the function waits up to half a minute. */
+/*
+ * Begin a transaction, and take the write lock.  The function waits for the lock up to half a
+ * minute.
+ */
 int db_begin(struct db *db, struct err *err);
 int db_commit(struct db *db, struct err *err);
 void db_rollback(struct db *db); /* does nothing outside a transaction */
 /*
- * End a transaction.  If r is at least 0, it is committed, and the result of the commit is
- * returned.  If r is negative, it is rolled back, and r is returned.
+ * End a transaction.  If r is at least 0, the transaction is committed, and the result of the
+ * commit is returned.  If r is negative, the transaction is rolled back, and r is returned.
  */
 int db_end(struct db *db, int r, struct err *err);
 bool db_in_transaction(struct db *db);
@@ -82,15 +89,15 @@ bool db_in_transaction(struct db *db);
  */
 void db_checkpoint(struct db *db);
 /*
- * A call with on set defers the copying of the log into the main file, even if the log gets long.
- * The next call without on ends this, and copies a long log.  This is for a caller that keeps other
- * processes from writing, so that they wait no longer than necessary.
+ * If 'on' is true, the log is no longer copied into the main file when it gets long.  If 'on' is
+ * false, the log is copied again, and a long log is copied at once.  A caller that keeps other
+ * processes from writing uses this function, so that they do not wait for the copying.
  */
 void db_defer_checkpoints(struct db *db, bool on);
 /*
- * Return free pages to the file system in short transactions, if there are many free pages.  pause
- * is called between two transactions, so that other processes can write.  A failure only wastes
- * space, so it is not reported.
+ * Return free pages to the file system in short transactions, if there are many free pages.  The
+ * function pause is called between two transactions, so that other processes can write.  A failure
+ * is not reported, since it only wastes space.
  */
 void db_shrink(struct db *db, void (*pause)(void *arg), void *arg);
 /*

@@ -1,8 +1,8 @@
 /*
- * object - immutable bytes that the store keeps under the name of their SHA-256.
+ * object - immutable bytes.  The store finds an object by its SHA-256 and its type.
  *
- * The name is the plain SHA-256 of the raw bytes.  The type is part of the key, so a file with the
- * same bytes as a tree is a different object.
+ * The hash is the plain SHA-256 of the raw bytes.  Because the type is part of the key, a file with
+ * the same bytes as a tree is a different object.
  */
 #pragma once
 #include "core/hash.h"

@@ -43,8 +43,8 @@ void pack_encode(const struct pack_record *record, uint8_t out[PACK_HEADER]);
 int pack_decode(const uint8_t in[PACK_HEADER], struct pack_record *record, struct err *err);
 
 /*
- * Decode one record from bytes, which consists of its header and its stored bytes.  The raw bytes
- * are expanded, checked against the hash, and appended to out.
+ * Decode one record, which is a header and the stored bytes behind it.  The stored bytes are
+ * expanded to the raw bytes, checked against the hash, and appended to out.
  */
 int pack_unpack(const void *bytes, size_t len, struct pack_record *record, struct buf *out,
 	struct err *err);

@@ -38,8 +38,8 @@ const char store_schema[] =
 #define OUT_BUFFER ((size_t)1 << 20)
 
 /*
- * Make a lock that spins for a moment before it sleeps.  Threads hold the lock in turn for a few
- * microseconds each, which is shorter than going to sleep takes.
+ * Make a lock that spins for a moment before it sleeps.  Each thread holds the lock for a few
+ * microseconds only, so to sleep and wake up would take longer than to spin.
  */
 static void init_lock(pthread_mutex_t *lock)
 {
@@ -209,9 +209,9 @@ void store_reading_begin(struct store *store)
 	struct err ignored = { 0 };
 
 	/*
-	 * Use no lasting transaction in a process that opened the store only to read.  Such a
-	 * process does not keep gc out, and gc may move objects to places that an old transaction
-	 * does not show.
+	 * Begin no long transaction in a process that opened the store only to read.  Such a
+	 * process does not keep gc out.  gc may move objects, and an old transaction would not show
+	 * their new places.
 	 */
 	if (store->read_only || store->scratch || db_in_transaction(store->db))
 		return;
@@ -295,8 +295,8 @@ static void cache_add(
 }
 
 /*
- * Append the record of an object, which is its header and its stored bytes, to out.  *place is set
- * to the place of the record.
+ * Read the header and the stored bytes of an object, and append both to out.  *place is set to the
+ * place of the record.
  */
 static int read_record(struct store *store, const struct object_key *key, struct buf *out,
 	struct store_place *place, struct err *err)
@@ -405,8 +405,8 @@ static int take_last_pack(struct store *store, uint32_t *last, struct err *err)
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return 0;
 	/*
-	 * Read the size only after the pack is locked, since the last writer may have appended
-	 * meanwhile.
+	 * Read the size after the pack is locked, since the last writer may have appended to the
+	 * pack until then.
 	 */
 	r = db_number(
 		store->db, err, &known, "SELECT size FROM pack WHERE id = ?", "i", (int64_t)*last);
@@ -418,9 +418,9 @@ static int take_last_pack(struct store *store, uint32_t *last, struct err *err)
 		return 0; /* the pack is full, or it is damaged and needs fsck */
 	if (stx.stx_size > size) {
 		/*
-		 * The bytes behind the recorded end of the pack must not be cut off yet.  A killed
-		 * writer may have left rows for them that can still appear in the database.
-		 * store_seal rules this out, but it is impossible inside a transaction.
+		 * Bytes behind the recorded end of the pack come from a killed writer.  Before they
+		 * are cut off, store_seal_locked makes sure that the killed writer's rows for them
+		 * cannot appear in the database.  That is impossible inside a transaction.
 		 */
 		if (db_in_transaction(store->db))
 			return 0;
@@ -494,8 +494,9 @@ static int need_pack(struct store *store, struct err *err)
 	uint32_t last;
 
 	/*
-	 * Release a full pack only when its rows have been committed.  Earlier, another writer
-	 * would mistake the bytes at its end for those of a killed writer, and cut them off.
+	 * Release a full pack only when its rows have been committed.  Before the commit, another
+	 * writer would mistake the bytes at the pack's end for bytes of a killed writer, and cut
+	 * them off.
 	 */
 	if (store->out_end >= STORE_PACK_TARGET && !store->unflushed.objects &&
 		(store->reading || !db_in_transaction(store->db)))
@@ -503,8 +504,8 @@ static int need_pack(struct store *store, struct err *err)
 	if (store->out_fd >= 0)
 		return 0;
 	/*
-	 * End the read transaction before the size of a pack is read, since it may show the
-	 * database as it was before the last write to the pack.
+	 * End the read transaction before the size of the newest pack is read.  The transaction may
+	 * show the database as it was before another process last wrote to that pack.
 	 */
 	bool reading = store->reading;
 	store_reading_end(store);
@@ -556,7 +557,7 @@ int store_append(struct store *store, const uint8_t header[PACK_HEADER], const v
 
 		r = store_write_out(store, err);
 		/*
-		 * Have the disk start to write now.  Otherwise the flush would wait until the whole
+		 * Start the disk write now.  Otherwise the flush would have to wait until the whole
 		 * pack is written.
 		 */
 		if (r >= 0 && !store->scratch)
@@ -640,8 +641,8 @@ static int compare_pending(const void *a, const void *b)
 }
 
 /*
- * Returns the SQL that inserts or moves the row of an object.  The statement does nothing if
- * another process has inserted a row for the same object before.
+ * Returns the SQL that inserts the row of an object, or that changes its place while a sweep moves
+ * objects.  The insertion does nothing if another process has inserted a row for the object.
  */
 static const char *row_statement(const struct store *store, size_t batch)
 {
@@ -808,8 +809,8 @@ int store_flush_locked(struct store *store, struct err *err)
 }
 
 /*
- * Call work while holding the lock.  After a failure of work, all later calls of this function
- * fail.
+ * Call the function work while holding the lock.  If it fails, the store is broken, and all later
+ * calls of do_locked fail.
  */
 static int do_locked(
 	struct store *store, int (*work)(struct store *store, struct err *err), struct err *err)
@@ -822,7 +823,7 @@ static int do_locked(
 	return r;
 }
 
-/* Commit any transaction.  It overwrites what a killed writer has left in the log. */
+/* Commit a transaction.  Its rows overwrite the rows that a killed writer has left in the log. */
 int store_seal_locked(struct store *store, struct err *err)
 {
 	int r = db_begin(store->db, err);

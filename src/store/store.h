@@ -1,6 +1,6 @@
 /*
- * store - the objects of an environment.  Packs contain their bytes, and the database records their
- * places.
+ * store - the objects of an environment.  The bytes of the objects are in packs, and the database
+ * records the place of each object.
  *
  * store_flush first writes and syncs the pack.  Then it inserts the rows that refer to the pack,
  * inside the caller's transaction if one is open.  So an object that has a row is always on disk.
@@ -23,7 +23,7 @@ enum store_flags {
 	STORE_READ_ONLY = 1 << 0,
 	/*
 	 * Objects are written to a temporary pack without a name, and are gone after store_close.
-	 * Blobs are only hashed.  With this flag, a live tree can be read without writing to the
+	 * Blobs are only hashed.  This flag is for reading a live tree without writing to the
 	 * environment.
 	 */
 	STORE_SCRATCH = 1 << 1,
@@ -51,15 +51,15 @@ int store_get(struct store *store, enum object_type type, const struct hash *has
 /* Returns 1 if the store has the object, 0 if not, or a negative error. */
 int store_has(struct store *store, enum object_type type, const struct hash *hash, struct err *err);
 /*
- * Between these two calls, looking up an object takes no file locks.  This is faster for many
- * objects.  The database must not be used for another purpose in between.  If store_reading_begin
- * fails, looking up is only slower.
+ * Between store_reading_begin and store_reading_end, the look-up of an object takes no file locks.
+ * This is faster for many objects.  The database must not be used for another purpose in between.
+ * A failure of store_reading_begin is not reported, since look-ups only stay slower.
  */
 void store_reading_begin(struct store *store);
 void store_reading_end(struct store *store);
 /*
- * Look up an object as store_has does.  Also set *stored to the bytes that the object takes on disk
- * with its header, and *raw to the number of its raw bytes.
+ * Look up an object, with the same result as store_has.  *stored is set to the number of bytes that
+ * the object takes on disk, including its header, and *raw to the number of its raw bytes.
  */
 int store_size(struct store *store, const struct object_key *key, uint64_t *stored, uint64_t *raw,
 	struct err *err);
@@ -67,15 +67,15 @@ int store_size(struct store *store, const struct object_key *key, uint64_t *stor
 /* Sync the pack, and insert the rows of all objects put so far. */
 int store_flush(struct store *store, struct err *err);
 /*
- * Start writing to disk the bytes that a later store_flush has to sync.  That flush reports any
- * failure.
+ * Start to write to disk the bytes that a later store_flush has to sync.  The flush reports any
+ * failure of this write.
  */
 void store_flush_ahead(struct store *store);
 
 /*
- * Make all later puts and flushes fail with the error why.  Call this after the transaction of a
- * flush was rolled back, because the rows of that flush are gone and the store still counts on
- * them.
+ * Make all later puts and flushes fail with the error *why.  The caller uses this after a
+ * transaction with a flush was rolled back.  The rows of the flush are gone then, but the store
+ * still counts on them.
  */
 void store_poison(struct store *store, const struct err *why);
 
@@ -99,9 +99,9 @@ int store_rest(struct store *store, struct err *err);
  * Make sure that no rows of a killed writer can appear in the database later.
  *
  * A writer that was killed during its commit may have left rows in the log.  No process that has
- * the database open sees these rows.  But after the last of these processes has closed the
- * database, the log is read again, and then the rows appear.  A file without rows must not be
- * removed before this call has ruled that out.  No process may write to the store during the call.
+ * the database open sees these rows.  After the last of these processes has closed the database,
+ * the log is read again, and the rows appear.  So store_seal must be called before a file is
+ * removed because it has no rows.  No process may write to the store during the call.
  */
 int store_seal(struct store *store, struct err *err);
 
@@ -111,10 +111,10 @@ struct store_sweeper {
 	/* Returns whether an object is needed.  This function must not use the store. */
 	bool (*live)(void *arg, const struct object_key *key);
 	/*
-	 * These two functions are called before and after each short piece of work during which no
-	 * other process may write.  Between two pieces, other processes can write.  After begin,
-	 * live() must also return true for the objects that they have stored meanwhile.  Both are
-	 * NULL if the caller keeps other writers out all the time.
+	 * The functions begin and end are called before and after each short piece of work during
+	 * which no other process may write.  Other processes can write between two pieces.  So
+	 * after begin, live() must also return true for the objects that they have stored.  Both
+	 * functions are NULL if the caller keeps other writers out all the time.
 	 */
 	int (*begin)(void *arg, struct err *err);
 	void (*end)(void *arg);
@@ -122,8 +122,8 @@ struct store_sweeper {
 };
 
 /*
- * Remove every object for which live() returns false, and rewrite packs that had many such
- * objects.  *freed is set to the totals of the removed objects.
+ * Remove every object for which live() returns false.  Packs that had many such objects are
+ * rewritten.  *freed is set to the totals of the removed objects.
  */
 int store_sweep(struct store *store, const struct store_sweeper *sweeper, struct store_stats *freed,
 	struct err *err);

@@ -35,8 +35,8 @@ struct store_pending {
 };
 
 /*
- * A small object, such as a tree, that is kept in memory after it was read or written, because a
- * tree that was written is often compared soon afterwards.
+ * A small object, such as a tree.  It is kept in memory after it was read or written, because a
+ * tree that was just written is often compared soon afterwards.
  */
 struct store_cached {
 	struct object_key key;
@@ -97,14 +97,14 @@ struct store {
 int store_find(struct store *store, const struct object_key *key, struct store_place *place,
 	struct err *err); /* returns 1 if the object is found, 0 if not */
 /*
- * Returns the place in a row of a query.  The row has it in four columns, beginning with the given
- * one: pack, offset, stored and raw.
+ * Returns the place of an object from a row of a query.  The four columns from the given one on are
+ * pack, offset, stored and raw.
  */
 struct store_place store_row_place(struct db_query *query, int column);
 /* the descriptor is borrowed */
 int store_pack_fd(struct store *store, uint32_t pack, struct err *err);
 void store_forget_pack(struct store *store, uint32_t pack);
-/* Append an encoded record, which is its header and its stored bytes, and note it as pending. */
+/* Append a record, which is a header and the stored bytes, and note the object as pending. */
 int store_append(struct store *store, const uint8_t header[PACK_HEADER], const void *stored,
 	const struct pack_record *record, struct err *err);
 int store_flush_locked(struct store *store, struct err *err);

@@ -64,8 +64,8 @@ uint64_t store_record_seek(int fd, uint64_t offset, uint64_t end)
 			at++;
 		}
 		/*
-		 * Begin the next block a few bytes before the end of this one, since a magic number
-		 * may cross that end.
+		 * Begin the next block a few bytes before the end of this block, since a magic
+		 * number may be partly in both.
 		 */
 		offset += (uint64_t)n - overlap;
 	}

@@ -1,8 +1,10 @@
 /*
- * A repair reads each pack from start to end, and makes the index agree with the packs.  The key of
- * every intact record is noted in a temporary table.  At the end, each row whose key is not in that
- * table is checked once more.  Such a row is deleted if the place that it refers to has no intact
- * record.  All of this is one transaction.
+ * Repairs the index of a store: reads each pack from start to end, and makes the index agree with
+ * the packs.
+ *
+ * The key of every intact record is noted in a temporary table.  At the end, each row whose key is
+ * not in that table is checked once more.  Such a row is deleted if the place that it refers to has
+ * no intact record.  All of this is one transaction.
  *
  * The packs themselves are not changed, except for a damaged start.  Damaged records lose their
  * rows, and are dropped when gc next rewrites the pack.  Before the transaction is committed, a
@@ -59,8 +61,8 @@ static int copy_file(int from, int to, const char *name, struct err *err)
 		n = at_pread_full(from, block, want, offset);
 		if (n == -EIO) {
 			/*
-			 * Leave a hole in the copy in place of a page that cannot be read, since
-			 * the rest may be useful.
+			 * Leave a hole in the copy in place of a page that cannot be read.  The
+			 * other pages may be useful.
 			 */
 			n = want == page ? (ssize_t)page : 0;
 			want = page;
@@ -120,7 +122,7 @@ static bool is_quarantined(int dirfd, const char *name, int fd, uint64_t len)
 	return found;
 }
 
-/* Make a name for a pack in quarantine/ that is not taken.  The name has the current time in it. */
+/* Make an unused name for a pack in quarantine/.  The name has the current time in it. */
 static void make_aside_name(int dirfd, const char *name, char *out, size_t size)
 {
 	time_t now = time(NULL);
@@ -135,8 +137,8 @@ static void make_aside_name(int dirfd, const char *name, char *out, size_t size)
 }
 
 /*
- * Keep the first len bytes of a damaged pack in quarantine/.  If copy is set, the pack may be
- * written to later, so a copy is made.  Otherwise the pack gets a second name.
+ * Keep the first len bytes of a damaged pack in quarantine/.  Set copy if the pack may be written
+ * to later: then the bytes are copied.  Otherwise the pack gets a second name there.
  */
 static int quarantine_pack(
 	struct store *store, uint32_t pack, int fd, uint64_t len, bool copy, struct err *err)

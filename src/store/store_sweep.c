@@ -1,17 +1,18 @@
 /*
- * Each pack is swept alone, in steps after each of which the store is consistent:
+ * Removes dead objects.  Each pack is swept on its own, in steps after each of which the store is
+ * consistent:
  *
- *	1. the rows of its dead objects are deleted, a bounded number in one transaction;
- *	2. if enough of the pack is dead, its live records are copied into a new pack and synced,
- *	   and their rows are moved there, a bounded number at a time;
- *	3. the row of the pack is deleted together with the last of the moves, and then its file.
+ *	1. The rows of its dead objects are deleted, a limited number in one transaction.
+ *	2. If enough of the pack is dead, its live records are copied into a new pack and synced.
+ *	   Their rows are then changed to the new place, a limited number in one transaction.
+ *	3. The row of the pack is deleted in the last of these transactions, and then its file.
  *
  * A crash leaves some rows moved and some not, records without a row, or a file that the pack table
  * does not have.  The next sweep removes these records and files.
  *
- * Two rules protect live objects.  A row is moved only after its record was read and hashed.  And a
- * pack is removed only after the walk has met the record of every row that refers to the pack.  So
- * the pack stays if a damaged header hides a record that has a row.
+ * Two rules protect live objects.  A row is moved only after its record was read and hashed.  A
+ * pack is removed only after the record of every row that refers to the pack was found in it.  So a
+ * pack stays if a damaged header hides a record that has a row.
  *
  * Pack numbers are never reused, since a reader may still have the old file with the number open.
  * So the pack with the greatest number stays, even if it is empty.
@@ -20,7 +21,7 @@
  * database does not have.  This work is done in short slices.  Between two slices other processes
  * may write, and the objects that they refer to are marked before the next slice.
  *
- * Live records are copied, and their rows moved, while other processes may write.  The sweep has
+ * Other processes may write while live records are copied and their rows are moved.  The sweep has
  * locked the pack, so no process appends to it, and no other process deletes or moves its rows.  So
  * the counts of the pack stay true.
  */
@@ -40,7 +41,7 @@
 #define SLICE_RECORDS 512       /* maximum number of records that are checked in a slice */
 /* maximum number of rows that are moved in one transaction */
 #define MOVED_RECORDS 512
-/* maximum number of bytes that are synced before such a transaction */
+/* maximum number of bytes that are copied before they are synced and their rows are moved */
 #define MOVED_BYTES ((uint64_t)8 << 20)
 
 struct sweep {
@@ -59,8 +60,8 @@ struct sweep {
 };
 
 /*
- * Walks the records of one pack in order.  has_row is set if the row of the current record refers
- * to this record.
+ * Walks the records of one pack in order.  has_row is set if the row of the current record's object
+ * refers to this record.
  */
 struct walk {
 	struct store *store;
@@ -157,8 +158,8 @@ static int keep_writers_out(struct sweep *sweep, struct err *err)
 		return 0;
 	db_defer_checkpoints(sweep->store->db, true);
 	/*
-	 * Release the lock while the caller's function begin runs, because that function uses the
-	 * store.
+	 * Release the lock of the store while the caller's function begin runs, because that
+	 * function uses the store.
 	 */
 	pthread_mutex_unlock(&sweep->store->lock);
 	if (sweeper->begin)
@@ -182,12 +183,12 @@ static void let_writers_in(struct sweep *sweep)
 /* Totals of the rows of one pack. */
 struct row_count {
 	uint64_t kept; /* bytes of live objects */
-	uint64_t met;  /* number of rows whose record the walk has met */
+	uint64_t met;  /* number of rows whose record was found in the pack */
 };
 
 /*
- * Delete as many rows of dead objects as a slice has time for.  Returns 1 if the pack has more of
- * them.
+ * Delete as many rows of dead objects as a slice has time for.  Returns 1 if the pack may have more
+ * dead objects.
  */
 static int delete_some_dead_rows(
 	struct sweep *sweep, struct walk *walk, struct row_count *row_count, struct err *err)
@@ -222,8 +223,8 @@ static int delete_some_dead_rows(
 }
 
 /*
- * Delete all rows of dead objects in a pack, slice by slice.  When the function returns, other
- * processes still cannot write.
+ * Delete all rows of dead objects in a pack, slice by slice.  Other processes are still kept from
+ * writing when the function returns.
  */
 static int delete_dead_rows(struct sweep *sweep, const struct store_pack *pack,
 	struct row_count *row_count, struct err *err)
@@ -235,8 +236,8 @@ static int delete_dead_rows(struct sweep *sweep, const struct store_pack *pack,
 	while (r >= 0) {
 		r = keep_writers_out(sweep, err);
 		/*
-		 * Open the pack again, because the caller's function begin may have closed its
-		 * descriptor by reading objects to mark them.
+		 * Open the pack again.  To mark objects, the caller's function begin may have read
+		 * objects, which may have closed the pack's descriptor.
 		 */
 		if (r >= 0)
 			r = walk.fd = store_pack_fd(sweep->store, pack->id, err);
@@ -256,8 +257,8 @@ static int delete_dead_rows(struct sweep *sweep, const struct store_pack *pack,
 /* ----------------------------------------------------------------- rewriting */
 
 /*
- * Move the rows of the copied records.  If remove is not 0, it is the number of a pack whose row is
- * deleted, too.
+ * Change the rows of the copied records to their new place.  If remove is not 0, also delete the
+ * row of the pack with this number.
  */
 static int commit_moves(struct sweep *sweep, uint32_t remove, struct err *err)
 {
@@ -432,8 +433,8 @@ static int remove_orphan(
 }
 
 /*
- * Count the rows of a pack again, if another process has appended to the pack, or has added it to
- * the pack table, since they were counted.
+ * Another process may have appended to the pack, or added it to the pack table, since its rows were
+ * counted.  In that case count them again.
  */
 static int recount_pack(struct sweep *sweep, struct store_pack *pack, struct err *err)
 {

@@ -1,6 +1,8 @@
 /*
- * Objects must be on disk before the rows that refer to them.  A sync takes a while, and the rows
- * can be prepared in that time.  So the sync is done by a thread.
+ * Syncs the pack that is being written to, in a thread.
+ *
+ * Objects must be on disk before the rows that refer to them.  A sync takes a while.  The calling
+ * thread prepares the rows in that time.
  */
 #include <errno.h>
 #include <unistd.h>

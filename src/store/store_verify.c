@@ -1,7 +1,10 @@
 /*
+ * Checks every row of an object against its pack, with threads.
+ *
  * Rows are read in the order of packs and offsets, and gathered into batches of rows of one pack.
  * Threads check the batches, and each thread opens the packs itself.  The batches are in a ring and
- * leave it in their order.  So faults are reported in order, by the calling thread.
+ * leave it in the order in which they came.  So the calling thread reports faults in the order of
+ * packs and offsets.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -38,7 +41,8 @@ struct check {
 	struct store_packs packs;
 	struct par *par;
 	struct batch *ring;
-	size_t head, count; /* position and number of the batches in the ring that threads have */
+	/* position of the first batch that threads have, and the number of such batches */
+	size_t head, count;
 	uint64_t total;
 	struct store_stats sums;
 };
@@ -132,7 +136,7 @@ static void retire_batch(struct check *check)
 }
 
 /*
- * Returns the batch that is being filled.  Its place in the ring is after those that threads have.
+ * Returns the batch that is being filled.  In the ring, it is after the batches that threads have.
  */
 static struct batch *current_batch(struct check *check)
 {
@@ -297,7 +301,7 @@ int store_verify(struct store *store, struct store_verify *verify, struct err *e
 		report_fault(&check, NULL, 0, why.text);
 	if (r >= 0 || reported)
 		r = run_checks(&check, &why);
-	/* Report a database that is too damaged to be read to its end like any other fault. */
+	/* A database may be too damaged to be read to its end.  Report that as a fault, too. */
 	if (r == -ERR_CORRUPT) {
 		if (!reported)
 			report_fault(&check, NULL, 0, why.text);
