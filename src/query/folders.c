@@ -10,10 +10,13 @@
 #include "query/dirview.h"
 #include "query/snapname.h"
 
+#define NAME_PREFIX "@" /* samba's snapshots are called @GMT-2024.01.31-12.00.00 */
+
 struct folder {
 	struct provider provider;
 	char *name; /* of the dataset */
 	char *path;
+	char *inner; /* the directory of each snapshot that the dataset begins at; NULL: itself */
 	int fd;
 };
 
@@ -46,18 +49,56 @@ static void free_moments(struct moments *moments)
 }
 
 /*
- * Set *creation to the time of the snapshot with this name.  Returns false if the name is not a
- * directory.
+ * Whether a directory is a backup that is still being made or removed.  Time Machine gives the
+ * first the suffix, rsnapshot renames the second before it removes it.
  */
-static bool find_creation(int fd, const char *name, int64_t *creation)
+static bool is_unfinished(struct str name)
 {
+	static const struct str suffix = { ".inprogress", 11 };
+
+	return str_starts(name, STR("_delete.")) ||
+	       (name.len > suffix.len &&
+		       str_eq((struct str){ name.ptr + name.len - suffix.len, suffix.len },
+			       suffix));
+}
+
+/* Whether the dataset of the folder begins at a directory that this snapshot does not have. */
+static bool lacks_inner(const struct folder *folder, int snapshot)
+{
+	struct err none = { 0 };
+	owned_fd int inner =
+		folder->inner ? at_open(snapshot, folder->inner, O_PATH | O_DIRECTORY, &none) : -1;
+
+	return folder->inner && inner < 0;
+}
+
+/*
+ * Open the directory of a snapshot, and set *creation to its time.  Returns -1 if the name is not
+ * that of a snapshot.
+ */
+static int open_child(const struct folder *folder, const char *name, int64_t *creation)
+{
+	owned_fd int fd = at_name_open(folder->fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
 	struct statx stx;
 
-	if (at_name_stat(fd, name, &stx) < 0 || !S_ISDIR(stx.stx_mode))
-		return false;
+	if (fd < 0 || is_unfinished(str_of(name)) || at_fd_stat(fd, &stx) < 0 ||
+		lacks_inner(folder, fd))
+		return -1;
 	if (!snapname_time(str_of(name), creation))
 		*creation = when_of(stx.stx_mtime.tv_sec, stx.stx_mtime.tv_nsec);
-	return true;
+	return take_fd(&fd);
+}
+
+/* As open_child, for the name that users know, which is without the prefix. */
+static int open_known(
+	const struct folder *folder, const char *name, int64_t *creation, struct err *err)
+{
+	owned_mem char *prefixed = mem_printf(NAME_PREFIX "%s", name);
+	int fd = open_child(folder, name, creation);
+
+	if (fd < 0)
+		fd = open_child(folder, prefixed, creation);
+	return fd >= 0 ? fd : err_set(err, ERR_NOT_FOUND, "no snapshot '%.80s'", name);
 }
 
 static int compare_moments(const void *a, const void *b)
@@ -67,6 +108,19 @@ static int compare_moments(const void *a, const void *b)
 	if (x->creation != y->creation)
 		return x->creation < y->creation ? -1 : 1;
 	return snapname_compare(str_of(x->name), str_of(y->name));
+}
+
+/* Returns the name of the snapshot in a directory with this name, or NULL if it has none. */
+static const char *known_name(const struct folder *folder, const char *name)
+{
+	struct statx stx;
+
+	if (!str_starts(str_of(name), STR(NAME_PREFIX)))
+		return snapname_is_snapshot(str_of(name)) ? name : NULL;
+	name += strlen(NAME_PREFIX);
+	/* The directory without the prefix has the name, if both exist. */
+	bool taken = at_name_stat(folder->fd, name, &stx) >= 0 && S_ISDIR(stx.stx_mode);
+	return !taken && snapname_is_snapshot(str_of(name)) ? name : NULL;
 }
 
 static int collect_moments(struct folder *folder, struct moments *moments, struct err *err)
@@ -80,13 +134,16 @@ static int collect_moments(struct folder *folder, struct moments *moments, struc
 		return fd;
 	folder->provider.left_out = 0;
 	while (list && (found = at_list_next(list))) {
-		if (!find_creation(folder->fd, found->d_name, &moment.creation))
+		owned_fd int child = open_child(folder, found->d_name, &moment.creation);
+		const char *known = known_name(folder, found->d_name);
+
+		if (child < 0)
 			continue;
-		if (!snapname_is_snapshot(str_of(found->d_name))) {
+		if (!known) {
 			folder->provider.left_out++;
 			continue;
 		}
-		moment.name = mem_strdup(found->d_name);
+		moment.name = mem_strdup(known);
 		mem_grow(&moments->list, &moments->cap, moments->n);
 		moments->list[moments->n++] = moment;
 	}
@@ -119,9 +176,10 @@ static int resolve(struct provider *provider, const char *name, struct arena *ar
 	struct provider_snapshot *snapshot, struct err *err)
 {
 	int64_t creation;
+	owned_fd int child = open_known(folder_of(provider), name, &creation, err);
 
-	if (!find_creation(folder_of(provider)->fd, name, &creation))
-		return err_set(err, ERR_NOT_FOUND, "no snapshot '%.80s'", name);
+	if (child < 0)
+		return child;
 	*snapshot = (struct provider_snapshot){
 		.name = arena_strdup(arena, name),
 		.creation = creation,
@@ -134,9 +192,17 @@ static int resolve(struct provider *provider, const char *name, struct arena *ar
 static struct view *open_snapshot(struct provider *provider, const char *name, struct err *err)
 {
 	static const struct dirview_options options = { .shared_inodes = false };
-	int root = at_open(folder_of(provider)->fd, name, O_PATH | O_DIRECTORY, err);
+	const struct folder *folder = folder_of(provider);
+	int64_t creation;
+	owned_fd int root = open_known(folder, name, &creation, err);
 
-	return root < 0 ? NULL : dirview_new(root, &options);
+	if (root >= 0 && folder->inner) {
+		int inner = at_open(root, folder->inner, O_PATH | O_DIRECTORY, err);
+
+		close_fd(&root);
+		root = inner;
+	}
+	return root < 0 ? NULL : dirview_new(take_fd(&root), &options);
 }
 
 static const struct provider_ops folder_ops = {
@@ -159,6 +225,8 @@ static int datasets(struct family *family, provider_dataset_visit visit, void *a
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < folders->n; i++) {
+		if (folders->list[i]->inner)
+			continue;
 		struct provider_dataset dataset = {
 			.name = folders->list[i]->name,
 			.type = "folder",
@@ -179,22 +247,98 @@ static struct folder *find_folder(const struct folders *folders, const char *nam
 	return NULL;
 }
 
-static struct provider *open_dataset(struct family *family, const char *dataset, struct err *err)
-{
-	struct folder *folder = find_folder(folders_of(family), dataset);
-
-	if (folder)
-		return &folder->provider;
-	err_set(err, ERR_NOT_FOUND, "no folder is the dataset '%.80s'", dataset);
-	return NULL;
-}
-
 static void free_folder(struct folder *folder)
 {
 	close_fd(&folder->fd);
+	free(folder->inner);
 	free(folder->path);
 	free(folder->name);
 	free(folder);
+}
+
+static void append_folder(struct folders *folders, struct folder *folder)
+{
+	mem_grow(&folders->list, &folders->cap, folders->n);
+	folders->list[folders->n++] = folder;
+}
+
+/* Returns the folder whose name, with a '/' behind it, begins this dataset's name, or NULL. */
+static struct folder *find_outer(const struct folders *folders, const char *dataset)
+{
+	struct folder *best = NULL;
+
+	for (size_t i = 0; i < folders->n; i++) {
+		struct folder *folder = folders->list[i];
+		size_t len = strlen(folder->name);
+
+		if (!folder->inner && !strncmp(dataset, folder->name, len) && dataset[len] == '/' &&
+			(!best || len > strlen(best->name)))
+			best = folder;
+	}
+	return best;
+}
+
+static bool is_plain_path(const char *path)
+{
+	for (const char *name = path; name; name = strchr(name, '/')) {
+		name += name != path;
+		size_t len = strcspn(name, "/");
+
+		if (!len || (len == 1 && *name == '.') || (len == 2 && !strncmp(name, "..", 2)))
+			return false;
+	}
+	return true;
+}
+
+static int stop_at_first(void *arg, const struct provider_snapshot *snapshot, struct err *err)
+{
+	*(bool *)arg = true;
+	return 1;
+}
+
+/* Returns the dataset that begins at a directory of each snapshot, or NULL on error. */
+static struct folder *open_inner(
+	struct folders *folders, const struct folder *outer, const char *dataset, struct err *err)
+{
+	const char *path = dataset + strlen(outer->name) + 1;
+	struct folder *folder = mem_zalloc(sizeof(*folder));
+	bool found = false;
+
+	*folder = (struct folder){
+		.name = mem_strdup(dataset),
+		.path = mem_strdup(outer->path),
+		.inner = mem_strdup(path),
+		.fd = fcntl(outer->fd, F_DUPFD_CLOEXEC, 0),
+	};
+	folder->provider = (struct provider){ .ops = &folder_ops, .dataset = folder->name };
+	if (folder->fd < 0)
+		err_errno(err, "open the folder '%.200s'", outer->path);
+	else if (is_plain_path(path))
+		(void)snapshots(&folder->provider, stop_at_first, &found, err);
+	if (found) {
+		append_folder(folders, folder);
+		return folder;
+	}
+	if (!err->code)
+		err_set(err, ERR_NOT_FOUND, "no snapshot of '%.80s' has the directory '%.80s'",
+			outer->name, path);
+	free_folder(folder);
+	return NULL;
+}
+
+static struct provider *open_dataset(struct family *family, const char *dataset, struct err *err)
+{
+	struct folders *folders = folders_of(family);
+	struct folder *folder = find_folder(folders, dataset);
+	const struct folder *outer = folder ? NULL : find_outer(folders, dataset);
+
+	if (outer)
+		folder = open_inner(folders, outer, dataset, err);
+	if (folder)
+		return &folder->provider;
+	if (!outer)
+		err_set(err, ERR_NOT_FOUND, "no folder is the dataset '%.80s'", dataset);
+	return NULL;
 }
 
 static void close_family(struct family *family)
@@ -243,8 +387,7 @@ static int add_folder(struct folders *folders, char *name, char *path, int fd, s
 		.fd = fd,
 	};
 	if (!known) {
-		mem_grow(&folders->list, &folders->cap, folders->n);
-		folders->list[folders->n++] = folder;
+		append_folder(folders, folder);
 		return 0;
 	}
 	free_folder(folder);

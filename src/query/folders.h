@@ -3,8 +3,14 @@
  *
  * Examples are the folders of rsnapshot (hourly.0), of rsync scripts and of Time Machine
  * (2024-01-31-093000).  A snapshot's time is the one in its name (snapname_time), else the mtime of
- * its directory.  A symlink is not a snapshot.  A subdirectory whose name does not have the form of
- * a snapshot's name is left out and counted.
+ * its directory.  A symlink is not a snapshot, and neither is a backup that is still being made
+ * (.inprogress) or removed (_delete.123).  A first '@' of a directory, as in
+ * @GMT-2024.01.31-12.00.00, is not part of the snapshot's name.  A subdirectory whose name does not
+ * have the form of a snapshot's name is left out and counted.
+ *
+ * rsnapshot puts each backup point into a directory of the snapshot, as in hourly.0/localhost.
+ * Such a directory can be asked for as a dataset of its own, FOLDER/localhost: its snapshots are
+ * those with the directory, and paths begin at it.  It is not listed.
  */
 #pragma once
 #include "query/family.h"

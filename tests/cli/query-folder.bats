@@ -92,6 +92,51 @@ days() {
 	fails 1 "strata: 'snapshot' must be a snapshot's name: DATASET@NAME" asking list_dir snapshot=bk@.. path=
 }
 
+@test "folders of Time Machine, samba and others: names are times, unfinished backups are left alone" {
+	mkdir -p bk/2025-01-01-120000 bk/2025-01-02-120000.backup bk/2025-01-03-120000.inprogress \
+		bk/_delete.4711 bk/@GMT-2025.01.04-12.00.00 bk/20250105-120000-137 bk/same bk/@same bk/@.x
+	ln -s 2025-01-01-120000 bk/Latest
+	ln -s same bk/@linked
+	touch -d 2025-01-06 bk/same
+	echo in >bk/@GMT-2025.01.04-12.00.00/f
+	echo plain >bk/same/f
+	touch -d 2025-01-06 bk/same
+	is "$(q '[.left_out, [.snapshots[] | [.snap, (.creation | todate)]]]' list_snapshots)" \
+		'[2,[["2025-01-01-120000","2025-01-01T12:00:00Z"],["2025-01-02-120000.backup","2025-01-02T12:00:00Z"],["GMT-2025.01.04-12.00.00","2025-01-04T12:00:00Z"],["20250105-120000-137","2025-01-05T12:00:00Z"],["same","2025-01-06T00:00:00Z"]]]'
+	is "$(q .content read_file snapshot=bk@GMT-2025.01.04-12.00.00 path=f)" '"in\n"'
+	is "$(q .content read_file snapshot=bk@same path=f)" '"plain\n"'
+	for name in 2025-01-03-120000.inprogress _delete.4711 Latest linked .x; do
+		run -1 asking list_dir snapshot=bk@$name path=
+	done
+	fails 1 "strata: no snapshot 'Latest'" asking list_dir snapshot=bk@Latest path=
+	fails 1 "strata: no snapshot 'linked'" asking list_dir snapshot=bk@linked path=
+}
+
+@test "rsnapshot: a backup point in each snapshot is a dataset of its own" {
+	mkdir -p bk/daily.1/localhost/etc bk/daily.0/localhost/etc bk/daily.0/web.lan/etc bk/hourly.0/web.lan/etc
+	echo one >bk/daily.1/localhost/etc/hosts
+	echo two >bk/daily.0/localhost/etc/hosts
+	echo web >bk/hourly.0/web.lan/etc/hosts
+	ln -s daily.0/localhost bk/hourly.0/localhost
+	snap daily.1 01
+	snap daily.0 02
+	snap hourly.0 03
+	is "$(q '[.snapshots[].name]' list_snapshots dataset=bk/localhost)" '["bk/localhost@daily.1","bk/localhost@daily.0"]'
+	is "$(q '[.snapshots[].name]' list_snapshots dataset=bk/web.lan/etc)" '["bk/web.lan/etc@daily.0","bk/web.lan/etc@hourly.0"]'
+	is "$(q '[.versions[] | [.snapshot, .size]]' file_history dataset=bk/localhost path=etc/hosts)" \
+		'[["bk/localhost@daily.1",4],["bk/localhost@daily.0",4]]'
+	is "$(q .content read_file snapshot=bk/web.lan@hourly.0 path=/etc/hosts)" '"web\n"'
+	is "$(q .content read_file snapshot=bk@hourly.0 path=web.lan/etc/hosts)" '"web\n"'
+	is "$(q '[.changes[] | [.op, .path]]' diff_snapshots snap_a=bk/localhost@daily.1 snap_b=bk/localhost@daily.0)" '[["M","etc/hosts"]]'
+	# Only the folder itself is listed.
+	is "$(q '[.datasets[].name]' list_datasets)" '["bk"]'
+	is "$(q '[.snapshots[].dataset] | unique' list_snapshots)" '["bk"]'
+	fails 1 "strata: no snapshot 'hourly.0'" asking list_dir snapshot=bk/localhost@hourly.0 path=
+	for path in none localhost/etc/hosts localhost/../web.lan ./localhost localhost/ .. localhost//etc; do
+		fails 1 "strata: no dataset 'bk/$path'" asking list_snapshots dataset=bk/$path
+	done
+}
+
 @test "cadence and stale snapshots of folders" {
 	mkdir bk
 	snap hourly.0 09
