@@ -11,8 +11,8 @@
 
 struct arena {
 	struct arena_block *blocks;
-	size_t used;  /* bytes handed out of the newest block */
-	size_t total; /* bytes handed out, for callers that keep a budget */
+	size_t used;  /* bytes of the newest block that were handed out */
+	size_t total; /* bytes handed out from all blocks, for callers that keep a budget */
 };
 
 void arena_release(struct arena *arena);

@@ -42,7 +42,7 @@ char *buf_reserve(struct buf *buf, size_t extra);
 /* Shorten the content to len bytes.  Shorter content stays as it is. */
 void buf_truncate(struct buf *buf, size_t len);
 
-/* This is inline, since the JSON writer calls it for every colon and comma. */
+/* Inline, since the JSON writer calls this function for every colon and comma. */
 static inline void buf_addc(struct buf *buf, char c)
 {
 	char *room = buf->len + 1 < buf->cap && buf->len + 1 < buf->max && !buf->overflowed

@@ -78,7 +78,7 @@ static inline void bytes_hash(struct buf *out, const struct hash *hash)
 struct cursor {
 	const uint8_t *p;
 	const uint8_t *end;
-	bool bad; /* ran past the end or met a malformed varint */
+	bool bad; /* the cursor ran past the end or met a malformed varint */
 };
 
 static inline struct cursor cursor_of(const void *bytes, size_t len)

@@ -22,7 +22,7 @@ pid_t child_fork(void)
 
 void child_die_with(pid_t parent)
 {
-	/* If the parent was killed before this prctl, no signal will come. */
+	/* If the parent was killed before this prctl, the kernel will send no signal. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(1);
 }
@@ -61,7 +61,8 @@ int child_do(int (*work)(void *arg, struct err *err), void *arg, struct err *err
 	close_fd(&theirs);
 	ssize_t n;
 	do
-		n = read(ours, &answer, sizeof(answer)); /* so few bytes arrive in one piece */
+		/* a message of so few bytes arrives in one piece */
+		n = read(ours, &answer, sizeof(answer));
 	while (n < 0 && errno == EINTR);
 	(void)child_wait(pid);
 	if (n != (ssize_t)sizeof(answer))

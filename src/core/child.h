@@ -16,9 +16,9 @@
 /* As fork(2); the kernel kills the child when the calling thread ends. */
 pid_t child_fork(void);
 /*
- * The same for a child that plain fork(2) has made: from now on, the kernel kills it when the
+ * Called by a child that plain fork(2) has made.  From now on, the kernel kills the child when the
  * parent's thread ends.  The kernel forgets this when the ids of the child change, so a child that
- * enters a user namespace calls this after it has entered.
+ * enters a user namespace calls this function after it has entered the namespace.
  */
 void child_die_with(pid_t parent);
 /*
@@ -29,13 +29,15 @@ int child_wait(pid_t pid);
 
 /*
  * Call work in a child process.  This is for work that a process cannot undo, such as entering a
- * namespace.  The result and the error are those of work, or ERR_SYSTEM if the child was killed.
+ * namespace.  The result and the error are those of work.  If the child was killed, the result is
+ * ERR_SYSTEM.
  */
 int child_do(int (*work)(void *arg, struct err *err), void *arg, struct err *err);
 /*
- * As child_do, but the child shares our memory and descriptors, and this thread waits for it.  This
- * costs a fraction of child_do, and descriptors that the child opens are ours.  It is for short
- * work in namespaces that starts no process.  The stack of the child has CHILD_VISITOR_STACK bytes.
+ * As child_do, but the child shares the memory and the descriptors of this process, and this thread
+ * waits for the child.  This costs a fraction of child_do, and this process has all descriptors
+ * that the child opens.  Use this function for short work in namespaces that starts no process.
+ * The stack of the child has CHILD_VISITOR_STACK bytes.
  */
 int child_visit(int (*work)(void *arg, struct err *err), void *arg, struct err *err);
 #define CHILD_VISITOR_STACK 65536

@@ -9,7 +9,7 @@ struct diskuse {
 };
 
 /*
- * Add the space of dirfd/name and of everything below it to use.  Links are not followed, and other
- * mounts are left out.  A missing name adds nothing.
+ * Add the disk space of dirfd/name, and of everything below that name, to use.  Links are not
+ * followed, and other mounts are left out.  A missing name adds nothing.
  */
 void diskuse_add(int dirfd, const char *name, struct diskuse *use);

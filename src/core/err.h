@@ -34,7 +34,7 @@ struct err {
 int err_set(struct err *err, enum err_code code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), cold));
 
-/* As err_set with ERR_SYSTEM, appending the text of the current errno. */
+/* As err_set with ERR_SYSTEM, and append the text of the current errno to the message. */
 int err_errno(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
 /* As err_errno, for an error number that a function returned. */
 #define err_number(err, number, ...) (errno = (number), err_errno(err, __VA_ARGS__))
@@ -51,8 +51,11 @@ int err_set_number(struct err *err, int number, const char *fmt, ...)
  */
 int err_context(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
 
-/* Whether the error is that a disk, or the user's quota on it, is full. */
+/* Whether the error means that a disk is full, or the user's quota on a disk. */
 bool err_is_full(const struct err *err);
 
-/* Set the hint of an error that is filled in: what the user can do.  Returns its negative code. */
+/*
+ * Set the hint of an error that is already filled in.  A hint says what the user can do.  Returns
+ * the error's negative code.
+ */
 int err_hint(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));

@@ -39,7 +39,7 @@ enum rpc_code errcode_rpc(const struct err *err)
 enum rpc_code errcode_query(const struct err *err)
 {
 	/*
-	 * A call that timed out or was cancelled did not fail because of its own work, so it has a
+	 * A call that timed out or was cancelled has not failed by itself, so such a call gets a
 	 * code of its own.
 	 */
 	bool ended = err->errno_value == ETIMEDOUT || err->errno_value == ECANCELED;

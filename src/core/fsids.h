@@ -7,7 +7,7 @@
 #pragma once
 #include "core/err.h"
 
-/* The file ids that a thread had before. */
+/* The file ids that a thread had before fsids_take. */
 struct fsids {
 	unsigned uid, gid;
 };

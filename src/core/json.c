@@ -8,8 +8,9 @@
 #include "core/text.h"
 
 /*
- * The buffer goes to the sink when it has this many bytes.  It is so large that the sink's system
- * calls take little of the time, and so small that it stays in the processor's cache.
+ * The buffer is passed to the sink when it has this many bytes.  This size is so large that the
+ * sink's system calls take little of the time, and so small that the buffer stays in the
+ * processor's cache.
  */
 #define DRAIN_AT ((size_t)64 << 10)
 
@@ -44,7 +45,7 @@ static void new_line(struct json *json)
 		buf_add(&json->out, indent, (size_t)(1 + 2 * json->depth));
 }
 
-/* Write everything that stands before a value: the comma, the line break and the key. */
+/* Write everything that comes before a value: the comma, the line break and the key. */
 static void begin_value(struct json *json, const char *key)
 {
 	bool in_object = json->depth && json->closer[json->depth] == '}';

@@ -79,19 +79,20 @@ void json_rewind(struct json *json, struct json_mark mark);
 struct str json_since(const struct json *json, struct json_mark mark);
 struct str json_written(const struct json *json);
 /*
- * End a document: write a newline, and pass the rest to the sink.  Returns 0, or -1 if the document
- * is incomplete because the sink failed or because out grew past its maximum.
+ * End a document: write a newline, and pass the rest of the buffer to the sink.  Returns 0.
+ * Returns -1 if the document is incomplete because the sink failed or because out grew past its
+ * maximum.
  */
 int json_end(struct json *json);
 
 /*
- * json_part prepares the writer part for elements of the array that is open in the writer whole.
- * Another thread can then write these elements into part. json_add_part inserts them into whole
- * when it is their turn.
+ * Write elements of an array in another thread.  json_part prepares the writer 'part' for elements
+ * of the array that is open in the writer 'whole'.  Another thread can then write these elements
+ * into 'part'.  json_add_part inserts them into 'whole' when it is their turn.
  *
- * Before json_part, part is JSON_INIT, or as json_add_part left it.  The caller releases it.  The
- * parameter first says whether these are the first elements of the array.  There must be at least
- * one element.
+ * Before json_part, 'part' is JSON_INIT, or the result of an earlier json_add_part.  The caller
+ * releases 'part'.  'first' is true if the elements are the first ones of the array.  There must be
+ * at least one element.
  */
 void json_part(struct json *part, const struct json *whole, bool first);
 void json_add_part(struct json *whole, struct json *part);

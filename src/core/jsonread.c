@@ -12,7 +12,8 @@
 struct jsonread {
 	enum jsonread_type type : 8;
 	bool repeated : 1;
-	uint32_t begin; /* where the key begins in the text, or the value if it has no key */
+	/* offset of the key in the text, or of the value if the member has no key */
+	uint32_t begin;
 	size_t count;
 	union {
 		bool truth;
@@ -272,8 +273,8 @@ static int compare_members(const void *a, const void *b)
 }
 
 /*
- * Of several members with the same key, only the last one counts: mark it as repeated, and drop the
- * others.  Returns the number of members that are left.
+ * If several members have the same key, only the last one counts.  Mark that member as repeated,
+ * and drop the others.  Returns the number of members that are left.
  */
 static size_t drop_repeated(struct member *members, size_t n)
 {
@@ -574,7 +575,7 @@ static size_t value_length(struct str text)
 			depth--;
 		else if (!depth && memchr(",]} \t\r\n", c, 7))
 			return i;
-		else if (!depth) { /* a number or a word ends at one of the characters above */
+		else if (!depth) { /* a number or a word ends before one of the characters above */
 			i++;
 			continue;
 		}

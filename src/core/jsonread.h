@@ -77,7 +77,7 @@ enum jsonread_found {
 	JSONREAD_ABSENT,
 	JSONREAD_IS_NULL,
 	JSONREAD_WRONG_TYPE,
-	JSONREAD_FOUND, /* only then is the output written */
+	JSONREAD_FOUND, /* the output is written only with this result */
 };
 enum jsonread_found jsonread_get_str(
 	const struct jsonread *object, const char *name, struct str *value);
@@ -88,9 +88,10 @@ enum jsonread_found jsonread_get_object(
 	const struct jsonread *object, const char *name, const struct jsonread **value);
 
 /*
- * Splits a text that is too large for a tree into parts: the members of its object, or the items of
- * its array.  Each part is a text of its own.  Only strings and brackets are checked here.  The
- * caller finds out whether a part is valid JSON when it reads the part.
+ * Splits a text that is too large for a tree into parts.  The parts of an object are its members,
+ * and the parts of an array are its items.  Each part is a text of its own.  Only strings and
+ * brackets are checked here.  The caller finds out whether a part is valid JSON when it reads the
+ * part.
  */
 struct jsonread_parts {
 	struct str rest;
@@ -110,5 +111,5 @@ int jsonread_parts_next(
  * JSON_DEPTH_MAX.
  */
 void jsonread_write(struct json *out, const char *key, const struct jsonread *value);
-/* Write text as the JSON value it is, or as a string if it is not JSON. */
+/* Write text unchanged if it is a JSON value, else as a JSON string. */
 void jsonread_write_text(struct json *out, const char *key, struct str text);

@@ -32,7 +32,8 @@ struct library {
 	const char *package; /* the package that contains it */
 	const struct library_function *functions;
 	size_t n_functions;
-	bool (*start)(void); /* called once all functions are set; may be NULL */
+	/* called when all functions are set; returns false on failure; may be NULL */
+	bool (*start)(void);
 	/* Private. */
 	bool tried, loaded;
 	char why_not[256];

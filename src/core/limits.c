@@ -11,7 +11,7 @@
 /* less than the 128 MiB of address space that the kernel leaves free for the stack */
 #define STACK_WANTED ((rlim_t)112 << 20)
 
-/* The limits that were raised, with their old values. */
+/* The limits that limits_raise has raised, with their old values. */
 static struct {
 	int resource;
 	bool raised;

@@ -54,8 +54,8 @@ static int wait_for(int fd, const char *name, enum lock_mode mode, int64_t until
 }
 
 /*
- * Whether the locked file still has its name.  If the previous holder has removed the file, a lock
- * on it keeps nobody out.
+ * Whether the locked file still has its name.  If the previous holder has removed the file, the
+ * lock on that file has no effect, since other processes lock a new file.
  */
 static bool is_current(int dirfd, const char *name, int fd)
 {

@@ -11,8 +11,8 @@
 #include "core/str.h"
 
 /*
- * Time between two tries to take a lock.  A waiter may miss a moment shorter than this in which the
- * lock is free.
+ * Time between two tries to take a lock.  A waiting process may miss a lock that is free for a
+ * shorter time than this.
  */
 #define LOCK_STEP_MS 10
 
@@ -21,8 +21,8 @@ enum lock_mode { LOCK_SHARED, LOCK_EXCLUSIVE };
 /*
  * Take the lock of the file dirfd/name, and wait for it up to wait_ms.  The file is made if it is
  * missing.  Returns the descriptor that holds the lock, or ERR_BUSY with a message that names the
- * holder.  The text what, such as "commit", is stored in the file.  Processes that wait show it as
- * the work of the holder.
+ * holder.  The text what, such as "commit", is stored in the file.  Waiting processes show this
+ * text as the work of the holder.
  */
 int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, const char *what,
 	struct err *err);

@@ -1,13 +1,15 @@
 /*
  * operation - the description of an operation or a query method, as data.
  *
- * One struct op tells the interfaces everything about an operation: its name, its parameters, the
- * shape of its result, and the function that performs it.  An operation that only the owner of a
- * workspace performs (OP_OWNER) has no function here; the function is in owner/methods.c.
+ * One struct op contains everything that the interfaces need for an operation: its name, its
+ * parameters, the shape of its result, and the function that performs the operation.  An operation
+ * that only the owner of a workspace performs (OP_OWNER) has no function here; the function is in
+ * owner/methods.c.
  *
  * There are three interfaces: the command line, the control socket and the query protocol.  Each
- * fills in a request as the list of parameters says, and turns the result into its output. ops/op.h
- * runs operations, query/method.h answers queries, and ops/table.h is the table of both.
+ * interface fills in a request as the list of parameters says, and turns the result into its
+ * output.  ops/op.h runs operations, query/method.h answers queries, and ops/table.h is the table
+ * of both.
  */
 #pragma once
 #include "core/param.h"
@@ -17,17 +19,17 @@ struct op_context;
 
 enum op_flags {
 	OP_NO_ENV = 1 << 0,     /* runs without an environment, or opens the environment itself */
-	OP_WRITES = 1 << 1,     /* changes something; without it, the operation only reads */
+	OP_WRITES = 1 << 1,     /* changes something; an operation without this flag only reads */
 	OP_ANYWHERE = 1 << 2,   /* with OP_NO_ENV: op_context.root may be NULL */
 	OP_ELSE_READ = 1 << 3,  /* if the environment cannot be written, open it for reading only */
 	OP_LOCAL = 1 << 4,      /* for the command line only */
 	OP_ALONE = 1 << 5,      /* with OP_WRITES: never handed to the owner of the workspace */
 	OP_STOPS = 1 << 6,      /* may run long; SIGTERM makes it end cleanly, without a result */
 	OP_DESTROYS = 1 << 7,   /* with OP_WRITES: history or files are gone for good afterwards */
-	OP_EXECUTES = 1 << 8,   /* runs a command inside, and makes a node when the command ends */
+	OP_EXECUTES = 1 << 8,   /* runs a command in the sandbox; makes a node when it ends */
 	OP_OWNER = 1 << 9,      /* only the owner of a workspace performs it: owner/methods.c */
 	OP_AT_ONCE = 1 << 10,   /* with OP_OWNER: never waits until other requests are answered */
-	OP_INTERNAL = 1 << 11,  /* called by another strata; not in lists for people or models */
+	OP_INTERNAL = 1 << 11,  /* called by other strata processes; not in lists of operations */
 	OP_OWNERLESS = 1 << 12, /* without an owner, 'strata ctl' does the work itself */
 };
 
@@ -46,7 +48,10 @@ struct op {
 	int (*check)(const void *request, struct err *err);
 	/* Return the access that a request needs; NULL if all requests need the same. */
 	unsigned (*access_for)(const void *request);
-	/* Whether a request frees room on the disk, and so must work on a full one; may be NULL. */
+	/*
+	 * Whether a request frees space on the disk, and so must work even when the disk is full;
+	 * may be NULL.
+	 */
 	bool (*frees)(const void *request);
 	int (*run)(struct op_context *ctx, const void *request, void *result, struct err *err);
 	/* Write the members of a row, or the row itself if its shape is not an object. */

@@ -29,7 +29,7 @@ struct par {
 	unsigned head, count;
 	unsigned long n_ended, n_seen;
 	unsigned idle;  /* threads that wait for work */
-	bool submitter; /* the submitting thread waits in wait_ended */
+	bool submitter; /* the submitting thread is waiting in wait_ended */
 	bool stop;
 	bool started;
 	unsigned want, threads;
@@ -129,7 +129,10 @@ void par_submit(struct par *par, void (*job)(void *arg), void *arg)
 {
 	if (!par->started)
 		start_threads(par);
-	/* If no thread could be started, as at a process limit, this thread does the work. */
+	/*
+	 * If no thread could be started, for example because of a process limit, this thread does
+	 * the work.
+	 */
 	if (!par->threads) {
 		job(arg);
 		par->n_ended++;

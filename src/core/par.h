@@ -20,8 +20,8 @@ void par_wait_some(struct par *par);
 void par_free(struct par *par); /* waits for all jobs; NULL is fine */
 
 /*
- * Returns a buffer of at least size bytes for the calling thread alone.  It lives until the thread
- * ends; in the thread that submits, until par_free.  A thread has only one such buffer, which the
- * next call returns again.
+ * Returns a buffer of at least size bytes that only the calling thread uses.  A thread has only one
+ * such buffer, so the next call in this thread returns the same memory again.  The buffer is freed
+ * when the thread ends.  The buffer of the submitting thread is freed by par_free.
  */
 void *par_scratch(size_t size);

@@ -16,8 +16,8 @@
  */
 static const struct {
 	enum jsonread_type type;
-	const char *wants;  /* for people, behind KEY= */
-	const char *must;   /* for messages */
+	const char *wants;  /* name of the kind of value, shown to people after KEY= */
+	const char *must;   /* name of the kind of value in error messages */
 	const char *schema; /* type in JSON Schema */
 } kinds[PARAM_TYPES] = {
 	[PARAM_TEXT] = { JSONREAD_STRING, "TEXT", "a string", "string" },
@@ -115,7 +115,10 @@ void param_texts_add(struct param_texts *texts, struct arena *arena, const char 
 {
 	size_t n = texts->count;
 
-	/* The list is full when its length is 0 or a power of two.  Then it gets twice the room. */
+	/*
+	 * The list is full when its length is 0 or a power of two.  A full list gets twice the
+	 * room.
+	 */
 	if (!(n & (n - 1))) {
 		const char **list = arena_alloc(arena, (n ? 2 * n : 1) * sizeof(*list));
 
@@ -319,7 +322,10 @@ static int read_value(const struct param_reader *reader, const struct param *par
 	return 0;
 }
 
-/* The value that object has for a parameter, or NULL.  A value that is null counts as absent. */
+/*
+ * Returns the value that object has for a parameter, or NULL.  A value that is null counts as
+ * absent.
+ */
 static const struct jsonread *value_of(const struct jsonread *object, const struct param *param)
 {
 	const struct jsonread *value = object ? jsonread_member(object, param->name) : NULL;

@@ -38,18 +38,18 @@ enum param_type {
 enum param_flags {
 	PARAM_REQUIRED = 1 << 0,
 	PARAM_POSITIONAL = 1 << 1,   /* takes a word that is no option, in the order of the list */
-	PARAM_AFTER_DASHES = 1 << 2, /* PARAM_TEXTS: everything behind "--" */
+	PARAM_AFTER_DASHES = 1 << 2, /* PARAM_TEXTS: takes all words after "--" */
 	PARAM_REST = 1 << 3,         /* PARAM_TEXTS: all words from the first that is no option */
 	PARAM_FROM_ZERO = 1 << 4,    /* PARAM_INT, PARAM_BYTES: 0 is a value, too */
-	PARAM_STDOUT = 1 << 5,       /* PARAM_TEXT: "-" is the standard output, if any */
-	PARAM_STDIN = 1 << 6,        /* PARAM_TEXT: "-" is the standard input, if any */
-	PARAM_DESCRIPTOR = 1 << 7,   /* PARAM_TEXT: a number is a descriptor of the caller */
+	PARAM_STDOUT = 1 << 5, /* PARAM_TEXT: "-" is the standard output of the caller, if any */
+	PARAM_STDIN = 1 << 6,  /* PARAM_TEXT: "-" is the standard input of the caller, if any */
+	PARAM_DESCRIPTOR = 1 << 7, /* PARAM_TEXT: a number is a descriptor of the caller */
 };
 
 struct param {
 	const char *name; /* JSON name; the option has dashes instead of underscores */
 	const char *help; /* what the value is for: one line, for people and for models */
-	size_t offset;    /* in the request struct */
+	size_t offset;    /* offset of the value in the request struct */
 	uint8_t type;
 	uint8_t flags;
 	char letter; /* short option, or 0 */
@@ -80,11 +80,11 @@ struct param_path {
 };
 
 struct param_reader {
-	const char *name;           /* of the operation, for messages */
+	const char *name;           /* name of the operation, for messages */
 	const struct param *params; /* ends with a NULL name; NULL: none */
 	struct arena *arena;        /* gets copies of all texts except PARAM_STRING */
 	void *request;              /* zeroed by the caller */
-	bool lenient;               /* ignore keys that no parameter has */
+	bool lenient;               /* ignore keys that match no parameter */
 	/*
 	 * Fill in the value of a type that only the caller knows. slot is its place in the request.
 	 */
@@ -117,8 +117,8 @@ int param_add_pairs(const char *name, const struct param *params, const struct p
 int param_read_texts(const char *key, const struct jsonread *value, struct arena *arena,
 	struct param_texts *texts, struct err *err);
 /*
- * Write a request as an object that param_read accepts.  Each parameter must have the type
- * PARAM_TEXTS or one that stands before it in enum param_type.
+ * Write a request as an object that param_read accepts.  The type of each parameter must be
+ * PARAM_TEXTS or a type before PARAM_TEXTS in enum param_type.
  */
 void param_write(
 	struct json *out, const char *key, const struct param *params, const void *request);
@@ -135,9 +135,9 @@ int param_text_descriptor(const char *text);
 /* The first parameter whose value is a descriptor of the caller, or NULL. */
 const struct param *param_with_descriptor(const struct param *params, const void *request);
 const struct param *param_find(const struct param *params, const char *name); /* or NULL */
-/* Set all parameters of a request to the values they have when they are not given. */
+/* Set each parameter of a request to the value that it has when it is not given. */
 void param_defaults(const struct param *params, void *request);
-/* The kind of value that a parameter takes, for people: "TEXT". */
+/* The kind of value that a parameter takes, as a word for people such as "TEXT". */
 const char *param_wants(const struct param *param);
 /* Write the JSON Schema of a parameter as a member of "properties", which is open in out. */
 void param_schema(struct json *out, const struct param *param);

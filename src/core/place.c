@@ -28,7 +28,9 @@ static int move_to_free_name(struct place *place)
 }
 
 /*
- * Put the old name's file back, since the check after the exchange showed that it is another file.
+ * Exchange the names again.  This is called when the check after the first exchange has found
+ * another file than the old one.  'made' is the inode number of the new file, which is then
+ * removed.
  */
 static int undo_exchange(const struct place *place, uint64_t made)
 {

@@ -11,14 +11,17 @@
 struct place {
 	int dirfd;
 	const char *temporary, *name;
-	/* Whether the file at a name is the one to be replaced; NULL: the name must be free. */
+	/*
+	 * Whether the file at this name is the old file, which may be replaced.  NULL: there is no
+	 * old file, and the name must be free.
+	 */
 	bool (*is_old)(void *arg, int dirfd, const char *name);
 	void *arg;
 	const char *failed; /* the step that failed, for messages */
 };
 
 /*
- * Returns 1 when the new file has its name, 0 when another file has that name and keeps it, or a
- * negative errno.  The temporary name is free afterwards.
+ * Returns 1 when the new file has its name, 0 when a file of another program has the name and keeps
+ * it, or a negative errno.  The temporary name is free afterwards.
  */
 int place_rename(struct place *place);

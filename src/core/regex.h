@@ -22,8 +22,8 @@ struct regex;
 
 /*
  * Compile a pattern.  A pattern that is not UTF-8 is matched byte by byte.  The message of
- * ERR_INVALID has the offset of the mistake in the pattern.  ERR_LIMIT says that the pattern is
- * longer than REGEX_PATTERN_MAX.
+ * ERR_INVALID contains the offset of the mistake in the pattern.  ERR_LIMIT means that the pattern
+ * is longer than REGEX_PATTERN_MAX.
  */
 struct regex *regex_new(struct str pattern, unsigned flags, struct err *err); /* NULL on error */
 void regex_free(struct regex *regex);

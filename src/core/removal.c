@@ -13,14 +13,14 @@
 #define DEPTH_MAX 256     /* levels open at a time; each needs two descriptors */
 #define PASSES_MAX 16     /* tries to empty a directory in which other programs make files */
 #define PROGRESS_STEP 256 /* names between two reports */
-#define RAISED_MAX 64     /* size of the name that a deep directory gets at the top */
+#define RAISED_MAX 64     /* size of the new name of a deep directory that is moved to the top */
 
 struct walk {
 	struct removal *how;
 	int top;         /* the top directory of the removal */
 	uint64_t mnt_id; /* of the only mount in which names are removed */
 	unsigned raised; /* directories that were moved to the top so far */
-	int first;       /* -errno of the first name that stays */
+	int first;       /* -errno of the first name that was not removed */
 	struct buf path;
 };
 

@@ -15,26 +15,26 @@
 
 struct removal {
 	/*
-	 * Called for each name that stays, with the errno and the path.  The path begins with the
-	 * name of the top.
+	 * Called for each name that cannot be removed, with its path and the errno.  The path
+	 * begins with the name of the top.
 	 */
 	void (*stays)(void *arg, const char *path, int error);
 	/* Called now and then with the number of removed names. */
 	void (*progress)(void *arg, uint64_t removed);
 	/*
-	 * Try a quicker way to remove a whole directory, such as a subvolume; returns false if
-	 * there is none.
+	 * Try a quicker way to remove a whole directory, such as deleting a subvolume.  Returns
+	 * false if the directory has to be removed name by name.
 	 */
 	bool (*whole)(void *arg, int dirfd, const char *name, const struct statx *stx);
 	void *arg;
-	uint64_t removed; /* number of names removed in all runs */
+	uint64_t removed; /* number of names that all runs have removed */
 };
 
-/* A tree that will be removed later, in the background, gets a name that begins with this. */
+/* Prefix of the name of a tree that will be removed later, in the background. */
 #define REMOVAL_GONE ".gone-"
 
 /*
  * Remove a name and everything below it; the name may be missing.  Returns 0, or -errno of the
- * first name that stays.
+ * first name that could not be removed.
  */
 int removal_run(struct removal *removal, int dirfd, const char *name);

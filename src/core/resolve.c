@@ -53,8 +53,8 @@ static void release_steps(struct steps *steps)
 }
 
 /*
- * Put the target of a link in front of the rest of the path.  No link in /proc is followed, since
- * most of them are magic links, which cannot be told from ordinary ones.
+ * Put the target of a link in front of the rest of the path.  Links in /proc are not followed,
+ * since most of them are magic links, and no call tells which ones are not.
  */
 static int follow_link(struct steps *steps, int fd)
 {
@@ -95,7 +95,7 @@ static int go_up(struct steps *steps)
 
 /*
  * Open the last name of the path.  Returns an owned descriptor, or -errno.  *fd is an O_PATH
- * descriptor of the file, which becomes the result if O_PATH is wanted.
+ * descriptor of the file.  If the caller wants O_PATH, *fd itself becomes the result.
  */
 static int open_last(const struct steps *steps, const char *name, int *fd, mode_t mode)
 {
@@ -108,7 +108,8 @@ static int open_last(const struct steps *steps, const char *name, int *fd, mode_
 }
 
 /*
- * Walk one name.  Returns 1 with the result in *opened if it was the last one, 0 if not, or -errno.
+ * Walk one name of the path.  Returns 1 and sets *opened if the name was the last one, 0 if names
+ * are left, or -errno.
  */
 static int step(struct steps *steps, int *opened)
 {
@@ -198,7 +199,7 @@ int resolve_open(int dirfd, const char *path, int flags, enum resolve_links link
 		return -EXDEV;
 	if (no_openat2)
 		return open_stepwise(dirfd, path, flags, links);
-	/* EAGAIN: something was renamed meanwhile. */
+	/* EAGAIN means that something was renamed or mounted during the call. */
 	for (unsigned i = 0; i < TRIES_MAX; i++) {
 		fd = syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
 		if (fd >= 0 || (errno != EINTR && errno != EAGAIN))
@@ -209,8 +210,8 @@ int resolve_open(int dirfd, const char *path, int flags, enum resolve_links link
 		int stepped = open_stepwise(dirfd, path, flags, links);
 
 		/*
-		 * EPERM may concern this file alone.  So openat2 is given up for good only if the
-		 * call does not exist, or if the file can be opened without it.
+		 * EPERM may concern only this file.  So openat2 is given up for good only if the
+		 * kernel does not have the call, or if the file can be opened without the call.
 		 */
 		if (missing || stepped >= 0)
 			no_openat2 = true;

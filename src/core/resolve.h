@@ -3,8 +3,8 @@
  *
  * Unlike at.h, resolve follows symbolic links as far as the caller allows.  The kernel (openat2)
  * makes sure that the result lies below the directory at the moment of opening.  Where openat2 is
- * missing or filtered, the path is walked one name at a time, and each name is checked not to be a
- * link before it is opened.
+ * missing or filtered, the path is walked one name at a time.  Each name is then checked, and a
+ * name that is a link is never opened directly.
  *
  * Magic links (/proc/self/root) are never followed.  All functions return -errno on failure.
  */
@@ -12,10 +12,11 @@
 #include "core/str.h"
 
 #define RESOLVE_LINKS_MAX 40  /* as in the kernel */
-#define RESOLVE_STEPS_MAX 256 /* directories in a path, where openat2 is missing */
+#define RESOLVE_STEPS_MAX 256 /* directories in a path; counted only where openat2 is missing */
 
 enum resolve_links {
-	RESOLVE_LINKS_NONE,    /* a link is -ELOOP, unless last, with O_PATH | O_NOFOLLOW */
+	/* -ELOOP for a link, except for the last name with O_PATH | O_NOFOLLOW */
+	RESOLVE_LINKS_NONE,
 	RESOLVE_LINKS_BENEATH, /* -EXDEV for a link that leaves the directory */
 	RESOLVE_LINKS_WITHIN,  /* the directory counts as "/", so absolute links begin there */
 };
@@ -25,7 +26,7 @@ enum resolve_links {
  * descriptor.
  */
 int resolve_open(int dirfd, const char *path, int flags, enum resolve_links links);
-/* Open the file behind a descriptor of O_PATH with other flags.  It needs /proc. */
+/* Open the file of an O_PATH descriptor again, with other flags.  This needs /proc. */
 int resolve_reopen(int fd, int flags);
 /* Whether a path has a component "..". */
 bool resolve_goes_up(const char *path);

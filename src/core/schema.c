@@ -105,7 +105,10 @@ static void write_type(struct json *out, const char *key, struct shape *shape)
 	json_close(out);
 }
 
-/* Write the properties of the object that is open, and list those that are always there. */
+/*
+ * Write the properties of the object that is open.  Also write the list of the properties that are
+ * always present.
+ */
 static void write_members(struct json *out, struct shape *shape)
 {
 	const char *begin = shape->at;

@@ -28,8 +28,8 @@ bool stub_has_size(const struct statx *stx)
 }
 
 /*
- * Check the signs of a stub that cost no system call.  Only for few other files must the mark be
- * read after that.
+ * Check the signs of a stub that can be checked without a system call.  Few files other than stubs
+ * have these signs, so the mark has to be read for few other files.
  */
 static bool may_be_stub(const struct statx *stx)
 {
@@ -45,7 +45,7 @@ bool stub_is(int dirfd, const char *name, const struct statx *stx)
 	if (!may_be_stub(stx))
 		return false;
 	ssize_t n = at_xattr_get(dirfd, name, STUB_XATTR, value, sizeof(value));
-	/* The process that made a stub may remove it at any moment. */
+	/* ENOENT: the process that made a stub may remove the stub at any moment. */
 	return n >= 0 || n == -ENOENT;
 }
 

@@ -28,11 +28,12 @@ bool stub_has_size(const struct statx *stx);
 int stub_mark(int dirfd, const char *name);
 /* Whether a name is a stub, or was one a moment ago.  stx is the result of at_name_stat for it. */
 bool stub_is(int dirfd, const char *name, const struct statx *stx);
-/* Whether there is nothing at an absolute path, or a stub of another program's policy. */
+/* Whether no file exists at an absolute path, or only a stub of another program's policy. */
 bool stub_or_nothing(const char *path);
 /*
- * Remove a stub that nobody needs, such as one that a killed process has left.  The directory dirfd
- * keeps its times.  A stub that is a directory stays if there is something other than stubs in it.
+ * Remove a stub that no program needs, such as one that a killed process has left.  The directory
+ * dirfd keeps its times.  A stub that is a directory stays if it contains anything other than
+ * stubs.
  */
 void stub_remove(int dirfd, const char *name);
 /*

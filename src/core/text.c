@@ -1,8 +1,8 @@
 /*
  * Globs are matched by backtracking over the pattern itself; nothing is compiled or allocated.  A
- * failed attempt says not only "no match here" but, if that is known, also "nor at any later
- * place".  Then the wildcard that started the attempt gives up at once instead of trying every
- * longer match.  Without this, the time could grow exponentially.
+ * failed attempt returns how much it rules out: a match at this place only, or also a match at any
+ * later place.  In the second case, the wildcard that started the attempt gives up at once, and
+ * does not try every longer match.  Without this, the time could grow exponentially.
  */
 #include "core/text.h"
 
@@ -145,7 +145,7 @@ const char *text_size(uint64_t bytes, char out[16])
 		snprintf(out, 16, "%u B", (unsigned)bytes);
 		return out;
 	}
-	/* A value that would print as 1024.0 belongs to the next unit. */
+	/* The bound is 1023.95 and not 1024, since 1023.95 would be printed as 1024.0. */
 	for (; value >= 1023.95 && units[unit + 1]; unit++)
 		value /= 1024;
 	snprintf(out, 16, "%.1f %ciB", value, units[unit]);
@@ -188,8 +188,9 @@ bool text_parse_size(const char *text, uint64_t *bytes)
 }
 
 /*
- * One match of a pattern with a text.  In a path (text_glob) the unit is the byte, '/' is special,
- * and braces and '\' work.  In a name (text_fnmatch) the unit is the character.
+ * The state while one pattern is matched with one text.  In a path (text_glob) the unit is the
+ * byte, '/' is special, and braces and '\' work.  In a name (text_fnmatch) the unit is the
+ * character.
  */
 struct glob {
 	struct str text;
@@ -199,8 +200,8 @@ struct glob {
 };
 
 /*
- * A pattern that needs more wildcards and braces at once than this does not match, since each of
- * them takes part of the stack, which may be small.
+ * Maximum number of wildcards and braces that are being matched at the same time.  Each of them
+ * takes part of the stack, which may be small.  A pattern that needs more does not match.
  */
 #define GLOB_DEPTH_MAX 500
 
@@ -214,8 +215,8 @@ struct rest {
 };
 
 /*
- * The results of an attempt.  Failures are in the order of how much they rule out, so the smallest
- * of several rules out the least.
+ * The results of an attempt to match.  Failures are sorted by how much they rule out: the smallest
+ * of several failures rules out the least.
  */
 enum verdict {
 	NO_MATCH,
@@ -262,7 +263,7 @@ static enum verdict match_star(
 	bool crosses = !glob->is_path || stars > 1;
 	pattern = skip_bytes(pattern, stars);
 
-	/* A component that consists of stars stands for any number of components, also for none. */
+	/* A component of stars alone matches any number of components, including none. */
 	if (glob->is_path && crosses && pattern.len && pattern.ptr[0] == '/' &&
 		(!at || text.ptr[at - 1] == '/')) {
 		verdict = match_deeper(glob, skip_bytes(pattern, 1), rest, at);
@@ -317,8 +318,8 @@ static bool alternative_length(struct glob *glob, struct str pattern, size_t *le
 }
 
 /*
- * Match a pattern that starts with '{'.  Returns false if the brace is not closed, and so stands
- * for itself.
+ * Match a pattern that starts with '{'.  Returns false if the brace is not closed.  Such a brace is
+ * an ordinary character.
  */
 static bool match_braces(struct glob *glob, struct str pattern, const struct rest *rest, size_t at,
 	enum verdict *verdict)
@@ -401,8 +402,8 @@ static bool class_has(const struct glob *glob, struct str body, uint32_t unit)
 }
 
 /*
- * Whether the element at the start of pattern matches one unit of text.  *len becomes the length of
- * the element.
+ * Whether the first element of pattern matches one unit of text.  *len becomes the length of the
+ * element.
  */
 static bool match_unit(struct glob *glob, struct str pattern, uint32_t unit, size_t *len)
 {
@@ -451,8 +452,8 @@ static enum verdict match_pattern(
 			match_braces(glob, pattern, rest, at, &verdict))
 			return verdict;
 		/*
-		 * This element needs a unit, and the text has none left.  So no later start can
-		 * match either.
+		 * This element needs a unit, and the text has no unit left.  So an attempt that
+		 * starts later cannot match either.
 		 */
 		if (at == glob->text.len)
 			return NO_MATCH_AT_ALL;
@@ -525,7 +526,7 @@ static bool base64_group(const char *group, size_t padding, uint32_t *bits)
 			return false;
 		*bits |= (uint32_t)(digit - base64_digits) << (18 - 6 * k);
 	}
-	/* Unused bits must be zero, so that each content has one text only. */
+	/* Unused bits must be zero, so that each content has only one base64 text. */
 	return !(*bits & ((1u << 8 * padding) - 1));
 }
 

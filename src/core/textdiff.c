@@ -165,7 +165,7 @@ struct sequence {
 	uint32_t *ids;
 	size_t *at; /* the line number of each id */
 	ptrdiff_t count;
-	bool *changed; /* whether a line is changed, by line number, for the whole content */
+	bool *changed; /* for each line number of the whole content: whether the line is changed */
 };
 
 static void sequence_release(struct sequence *sequence)
@@ -214,9 +214,9 @@ struct box {
 struct search {
 	struct sequence a, b;
 	/*
-	 * How far each search has come on each diagonal: the largest x of the search from the first
-	 * corner, the smallest x of the search from the last one.  Diagonal 0 is in the middle of
-	 * each array.
+	 * How far each search has come on each diagonal.  'forward' has the largest x that the
+	 * search from the first corner has reached.  'backward' has the smallest x that the search
+	 * from the last corner has reached.  Diagonal 0 is in the middle of each array.
 	 */
 	ptrdiff_t forward[2 * REACH + 3];
 	ptrdiff_t backward[2 * REACH + 3];
@@ -253,9 +253,9 @@ static ptrdiff_t outermost(ptrdiff_t d, ptrdiff_t edge)
 }
 
 /*
- * Called when each search has done REACH steps without meeting the other.  Returns the gap between
- * the furthest points of the two searches.  The furthest point of a search is the one with the most
- * lines behind it.
+ * Called when each search has done REACH steps and the searches have not met.  Returns the gap
+ * between the furthest points of the two searches.  The furthest point of a search is the one with
+ * the most lines behind it.
  */
 static struct box gap_between(const struct search *search, struct box box)
 {
@@ -393,7 +393,7 @@ static struct textdiff_hunk joined(struct textdiff_hunk first, struct textdiff_h
 
 /*
  * Whether a hunk can move up by a line.  Only a pure deletion or insertion can move, and only if
- * the line above the hunk equals its last line.
+ * the line above the hunk equals the last line of the hunk.
  */
 static bool can_move_up(
 	const struct textdiff_hunk *hunk, const struct lines *a, const struct lines *b)

@@ -2,9 +2,10 @@
  * textdiff - line diffs by Myers' O(ND) algorithm with a limit on its cost, and unified output.
  *
  * Both contents are in memory as a whole; callers limit their sizes first.  Lines that both
- * contents have at the beginning or at the end are trimmed, and lines that only one side has are
- * set aside.  Beyond TEXTDIFF_COST_MAX edit steps, the rest is given as one replaced block.  Such a
- * diff is correct, although not minimal, and the time stays linear on any input.
+ * contents have at the beginning or at the end are trimmed.  Lines that only one content has are
+ * set aside.  If the diff needs more than TEXTDIFF_COST_MAX edit steps, the rest becomes one
+ * replaced block.  Such a diff is correct, although not minimal, and the time stays linear on any
+ * input.
  */
 #pragma once
 #include <stdbool.h>
@@ -41,5 +42,5 @@ void textdiff_unified(struct buf *out, struct str a, struct str b, const char *n
  */
 void textdiff_name(struct buf *out, const char *prefix, bool exists, struct str path);
 
-/* Whether the first 8 KiB have a NUL, so that the content should not be shown as text. */
+/* Whether the first 8 KiB contain a NUL.  Such a content should not be shown as text. */
 bool textdiff_is_binary(struct str content);

@@ -49,7 +49,7 @@ struct uapi_sched_attr {
 	uint32_t sched_util_max;
 };
 
-/* Tells how the process of a pidfd ended (Linux 6.15). */
+/* The result of UAPI_PIDFD_GET_INFO: how the process of a pidfd ended (Linux 6.15). */
 struct uapi_pidfd_info {
 	uint64_t mask;
 	uint64_t cgroupid;
@@ -60,7 +60,7 @@ struct uapi_pidfd_info {
 #define UAPI_PIDFD_INFO_EXIT (1ULL << 3)
 #define UAPI_PIDFD_GET_INFO _IOWR(0xFF, 11, struct uapi_pidfd_info)
 
-/* Landlock: the newest interface known here is 7 (6.15). */
+/* Landlock.  Version 7 (Linux 6.15) is the newest that strata knows. */
 #define UAPI_LANDLOCK_VERSION 1U /* for landlock_create_ruleset(2) */
 #define UAPI_LANDLOCK_ABI_REFER 2
 #define UAPI_LANDLOCK_ABI_TRUNCATE 3

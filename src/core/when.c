@@ -33,7 +33,7 @@ struct moment {
 static const struct unit {
 	const char *name;
 	char letter;     /* as in 3d; 0 where there is none */
-	int64_t seconds; /* length; for month and year only nominal */
+	int64_t seconds; /* length of the unit; for month and year only an approximation */
 	int64_t months;  /* number of months; 0 for units below a month */
 } units[] = {
 	{ "second", 's', 1, 0 },
@@ -67,7 +67,10 @@ static struct moment moment_of(int64_t instant)
 
 static bool to_instant(struct moment moment, int64_t *instant)
 {
-	/* Round up, since the whole second below INT64_MIN ns would overflow. */
+	/*
+	 * Before the epoch, count from the next whole second, since the whole second below
+	 * INT64_MIN ns would overflow.
+	 */
 	if (moment.sec < 0) {
 		moment.sec++;
 		moment.nsec -= WHEN_SECOND;

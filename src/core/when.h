@@ -17,10 +17,13 @@
 #define WHEN_FIRST (-WHEN_LAST)
 #define WHEN_MS INT64_C(1000000)
 
-int64_t when_monotonic(void); /* ns of a clock that nobody sets, for measuring */
-/* The time now by the clock that sets file times.  It is at most one tick behind. */
+int64_t when_monotonic(void); /* ns of a clock that is never set, for measuring durations */
+/* The current time of the clock that sets file times.  This clock is at most one tick behind. */
 int64_t when_coarse(void);
-/* The instant of a time that the kernel gives in two parts; limited to WHEN_FIRST and WHEN_LAST. */
+/*
+ * Returns the instant of a time that the kernel gives in two parts, limited to WHEN_FIRST and
+ * WHEN_LAST.
+ */
 int64_t when_of(int64_t sec, uint32_t nsec);
 /* An instant in whole seconds, rounded down, also before the epoch. */
 static inline int64_t when_seconds(int64_t instant)

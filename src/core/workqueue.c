@@ -10,7 +10,7 @@
 #include "core/thread.h"
 #include "core/when.h"
 
-/* Stands before each item in a buffer. */
+/* The header of each item in a buffer. */
 struct header {
 	_Alignas(max_align_t) size_t len;
 };
@@ -83,8 +83,8 @@ static bool take_items(struct workqueue *queue)
 /* --- the thread --- */
 
 /*
- * Work on the items in taken until they are done or the queue is held.  The caller has locked the
- * mutex, which is released during the work.
+ * Work on the items in taken until all are done or the queue is held.  The caller has locked the
+ * mutex.  The mutex is unlocked during the work.
  */
 static void work_on_taken(struct workqueue *queue)
 {
@@ -165,7 +165,7 @@ uint64_t workqueue_add(struct workqueue *queue, const void *item, size_t len, si
 
 	pthread_mutex_lock(&queue->mutex);
 	char *room = buf_reserve(&queue->coming, sizeof(header) + rounded(len));
-	assert(room); /* max plus an item is less than a buffer may hold */
+	assert(room); /* the limit max plus one item must fit into a buffer */
 	memcpy(room, &header, sizeof(header));
 	memcpy(room + sizeof(header), item, len);
 	queue->coming.len += sizeof(header) + rounded(len);
@@ -191,8 +191,8 @@ void workqueue_add_once(struct workqueue *queue, struct workqueue_once *once, si
 }
 
 /*
- * The flag is cleared by an exchange and not by a store.  So this thread reads the value that the
- * last add wrote, and the work sees everything that was written before that add.
+ * Clear the flag by an exchange and not by a store.  The exchange reads the value that the last add
+ * wrote, so the work sees everything that was written before that add.
  */
 struct workqueue_once *workqueue_begin_once(const void *item)
 {

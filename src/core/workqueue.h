@@ -61,10 +61,10 @@ int workqueue_start(struct workqueue *queue, struct err *err);
  */
 uint64_t workqueue_add(struct workqueue *queue, const void *item, size_t len, size_t max);
 
-/* A member of an object that stands at most once in the queue. */
+/* A member of an object that can be in the queue only once at a time. */
 struct workqueue_once {
 	_Atomic bool queued;      /* it is in the queue, and its work has not begun */
-	_Atomic unsigned pending; /* times it was queued, less the times its work ended */
+	_Atomic unsigned pending; /* times the object was queued, minus times its work ended */
 };
 
 /*

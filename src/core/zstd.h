@@ -12,11 +12,11 @@
 #include "core/buf.h"
 #include "core/err.h"
 
-/* The room that zstd_compress may need for len bytes. */
+/* Returns the maximum size of the result of zstd_compress for len bytes. */
 size_t zstd_bound(size_t len);
 /*
- * Compress len bytes into out.  Returns the compressed length, or 0 if that is not smaller than len
- * by more than 1/16.
+ * Compress len bytes into out.  Returns the compressed length.  Returns 0 if compression saves no
+ * more than 1/16 of len.
  */
 size_t zstd_compress(void *out, size_t room, const void *bytes, size_t len);
 /*
@@ -48,7 +48,7 @@ struct zstd_in;
 struct zstd_in *zstd_in_new(void);
 /*
  * Expand the next piece of a frame, and pass the expanded bytes to sink.  A negative result of sink
- * is returned.  Otherwise returns 1 when the frame is complete, 0 when more is to come.  Bytes
+ * is returned.  Otherwise, the result is 1 when the frame is complete, and 0 before that.  Bytes
  * after the end of the frame are ERR_CORRUPT.
  */
 int zstd_in_add(struct zstd_in *stream, const void *bytes, size_t len,
