@@ -11,6 +11,7 @@ struct linesearch {
 	struct regex *many;  /* searches many lines at once; may be NULL */
 	struct buf required;
 	bool literal; /* the pattern is exactly the text in required */
+	bool drop_cr;
 };
 
 /* ------------------------------------------------------- the required text */
@@ -198,18 +199,41 @@ void linesearch_freep(struct linesearch **search)
 	linesearch_free(*search);
 }
 
-struct linesearch *linesearch_new(struct str pattern, struct err *err)
+/*
+ * Find out which text every match contains.  No line contains a text with a newline.  A text with a
+ * carriage return may extend into the end of a line.  So only a pattern without both can be found
+ * by its text alone.
+ */
+static void find_required(struct linesearch *search, struct str pattern, unsigned flags)
+{
+	if (flags & LINESEARCH_IGNORE_CASE)
+		return;
+	if (flags & LINESEARCH_LITERAL) {
+		buf_add(&search->required, pattern.ptr, pattern.len);
+		search->literal = pattern.len > 0;
+	} else {
+		linesearch_required(pattern, &search->required, &search->literal);
+	}
+	for (size_t i = 0; i < search->required.len; i++)
+		if (search->required.data[i] == '\n' || search->required.data[i] == '\r')
+			search->literal = false;
+}
+
+struct linesearch *linesearch_new(struct str pattern, unsigned flags, struct err *err)
 {
 	owned(linesearch_freep) struct linesearch *search = mem_zalloc(sizeof(*search));
+	unsigned regex_flags = (flags & LINESEARCH_IGNORE_CASE ? REGEX_IGNORE_CASE : 0) |
+			       (flags & LINESEARCH_LITERAL ? REGEX_LITERAL : 0);
 	struct err ignored = { 0 };
 
+	search->drop_cr = flags & LINESEARCH_DROP_CR;
 	search->required.max = REGEX_PATTERN_MAX + 1;
-	search->regex = regex_new(pattern, 0, err);
+	search->regex = regex_new(pattern, regex_flags, err);
 	if (!search->regex)
 		return NULL;
-	linesearch_required(pattern, &search->required, &search->literal);
-	if (!search->required.len && works_on_many(pattern))
-		search->many = regex_new(pattern, REGEX_LINES, &ignored);
+	find_required(search, pattern, flags);
+	if (!search->required.len && !(flags & LINESEARCH_LITERAL) && works_on_many(pattern))
+		search->many = regex_new(pattern, regex_flags | REGEX_LINES, &ignored);
 	return take_ptr(&search);
 }
 
@@ -219,7 +243,8 @@ struct linesearch *linesearch_new(struct str pattern, struct err *err)
  * Returns the line that contains the position at, without its line end.  The caller knows that some
  * line at or before this one begins at from.  *next becomes the position behind the line.
  */
-static struct str line_around(struct str text, size_t from, size_t at, size_t *next)
+static struct str line_around(
+	const struct linesearch *search, struct str text, size_t from, size_t at, size_t *next)
 {
 	const char *before = memrchr(text.ptr + from, '\n', at - from);
 	size_t start = before ? (size_t)(before + 1 - text.ptr) : from;
@@ -227,7 +252,7 @@ static struct str line_around(struct str text, size_t from, size_t at, size_t *n
 	size_t len = (end ? (size_t)(end - text.ptr) : text.len) - start;
 
 	*next = start + len + (end != NULL);
-	if (len && text.ptr[start + len - 1] == '\r')
+	if (search->drop_cr && len && text.ptr[start + len - 1] == '\r')
 		len--;
 	return (struct str){ text.ptr + start, len };
 }
@@ -266,10 +291,10 @@ static int next_candidate(
 	return r;
 }
 
-int linesearch_next(
-	struct linesearch *search, struct str text, size_t *at, struct str *line, struct err *err)
+int linesearch_next(struct linesearch *search, struct str text, size_t *at,
+	struct linesearch_hit *hit, struct err *err)
 {
-	size_t found, start, end;
+	size_t found;
 
 	while (*at < text.len) {
 		int r = next_candidate(search, text, *at, &found, err);
@@ -279,12 +304,35 @@ int linesearch_next(
 		/* An empty match behind the last newline is in no line. */
 		if (found == text.len && text.ptr[found - 1] == '\n')
 			return 0;
-		*line = line_around(text, *at, found, at);
-		if (search->literal)
+		hit->line = line_around(search, text, *at, found, at);
+		if (search->literal) {
+			hit->start = (size_t)(text.ptr + found - hit->line.ptr);
+			hit->end = hit->start + search->required.len;
 			return 1;
-		r = regex_find(search->regex, *line, &start, &end, err);
+		}
+		r = regex_find(search->regex, hit->line, &hit->start, &hit->end, err);
 		if (r)
 			return r;
 	}
 	return 0;
+}
+
+/*
+ * Count newlines, eight bytes at once.  Newlines become zero bytes.  Then every zero byte becomes
+ * 0x7f, and every other byte 0xff.
+ */
+uint64_t linesearch_count(const char *from, const char *to)
+{
+	const uint64_t low = 0x7f7f7f7f7f7f7f7f, newlines = 0x0a0a0a0a0a0a0a0a;
+	uint64_t n = 0, word;
+
+	for (; to - from >= 8; from += 8) {
+		memcpy(&word, from, 8);
+		word ^= newlines;
+		word = ((word & low) + low) | word | low;
+		n += (uint64_t)__builtin_popcountll(~word);
+	}
+	while (from < to)
+		n += *from++ == '\n';
+	return n;
 }

@@ -1,27 +1,44 @@
 /*
  * linesearch - the lines of a text that a pattern matches.
  *
- * The result is the same as if regex_find searched each line alone, without "\n" or "\r\n" at its
- * end.  Most lines are skipped faster than that.  If every match must contain a certain text, lines
- * without this text are not tried.  Otherwise, if the pattern allows, one call searches many lines.
+ * The result is the same as if regex_find searched each line alone, without its line end.  Most
+ * lines are skipped faster than that.  If every match must contain a certain text, lines without
+ * this text are not tried.  Otherwise, if the pattern allows, one call searches many lines.
  */
 #pragma once
+#include <stdint.h>
+
 #include "core/buf.h"
 #include "core/regex.h"
 
+enum linesearch_flags {
+	LINESEARCH_IGNORE_CASE = 1 << 0,
+	LINESEARCH_LITERAL = 1 << 1, /* the pattern is a plain string */
+	LINESEARCH_DROP_CR = 1 << 2, /* a line ends at "\r\n" too, not only at "\n" */
+};
+
 struct linesearch;
 
-struct linesearch *linesearch_new(struct str pattern, struct err *err); /* NULL on error */
+struct linesearch_hit {
+	struct str line;   /* without its line end */
+	size_t start, end; /* offsets of the match in line */
+};
+
+/* Returns NULL on error. */
+struct linesearch *linesearch_new(struct str pattern, unsigned flags, struct err *err);
 void linesearch_free(struct linesearch *search);
 void linesearch_freep(struct linesearch **search);
 
 /*
- * Find the first matching line from *at on, where a line must begin.  Returns 1 and sets *line,
- * without its line end; 0 if no line matches; or ERR_LIMIT if a line takes too many steps to match.
- * With 1 and ERR_LIMIT, *at becomes the position behind the line.
+ * Find the first matching line from *at on, where a line must begin.  Returns 1 and sets *hit; 0 if
+ * no line matches; or ERR_LIMIT if a line takes too many steps to match.  With 1 and ERR_LIMIT,
+ * hit->line is the line, and *at becomes the position behind the line.
  */
-int linesearch_next(
-	struct linesearch *search, struct str text, size_t *at, struct str *line, struct err *err);
+int linesearch_next(struct linesearch *search, struct str text, size_t *at,
+	struct linesearch_hit *hit, struct err *err);
+
+/* Returns how many newlines there are between from and to. */
+uint64_t linesearch_count(const char *from, const char *to);
 
 /*
  * Put a text that every match of pattern contains into out, or nothing if no such text is known.

@@ -35,26 +35,6 @@ struct subject {
 	uint64_t line;
 };
 
-/*
- * Count newlines, eight bytes at once.  Newlines become zero bytes.  Then every zero byte becomes
- * 0x7f, and every other byte 0xff.
- */
-static uint64_t count_lines(const char *from, const char *to)
-{
-	const uint64_t low = 0x7f7f7f7f7f7f7f7f, newlines = 0x0a0a0a0a0a0a0a0a;
-	uint64_t n = 0, word;
-
-	for (; to - from >= 8; from += 8) {
-		memcpy(&word, from, 8);
-		word ^= newlines;
-		word = ((word & low) + low) | word | low;
-		n += (uint64_t)__builtin_popcountll(~word);
-	}
-	while (from < to)
-		n += *from++ == '\n';
-	return n;
-}
-
 /* Cut a long line between two characters. */
 static struct str beginning(struct str line)
 {
@@ -99,26 +79,26 @@ static int search_lines(
 {
 	const char *counted = text.ptr;
 	size_t at = 0;
-	struct str line;
+	struct linesearch_hit hit;
 	int r;
 
-	while ((r = linesearch_next(grep->search, text, &at, &line, err)) != 0) {
+	while ((r = linesearch_next(grep->search, text, &at, &hit, err)) != 0) {
 		if (r == -ERR_LIMIT) {
 			grep->skipped++;
 			continue;
 		}
 		if (r < 0)
 			return r;
-		subject->line += count_lines(counted, line.ptr);
-		counted = line.ptr;
-		if (add_match(grep, subject, line))
+		subject->line += linesearch_count(counted, hit.line.ptr);
+		counted = hit.line.ptr;
+		if (add_match(grep, subject, hit.line))
 			return 1;
 		r = ticket_check(grep->ops->ticket, err);
 		if (r < 0)
 			return r;
 	}
 	if (!last)
-		subject->line += count_lines(counted, text.ptr + text.len);
+		subject->line += linesearch_count(counted, text.ptr + text.len);
 	return 0;
 }
 
@@ -246,7 +226,7 @@ int grepfiles_run(struct fileops *ops, const struct wire_request *request, struc
 {
 	struct grep grep = {
 		.ops = ops,
-		.search = linesearch_new(request->pattern, err),
+		.search = linesearch_new(request->pattern, LINESEARCH_DROP_CR, err),
 		.include = request->include,
 		.block = { .max = GREPFILES_LINE_MAX + 2 * BLOCK },
 		.max = request->max_matches >= 0 ? (size_t)request->max_matches

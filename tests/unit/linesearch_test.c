@@ -9,7 +9,7 @@
 #include "core/linesearch.h"
 #include "core/own.h"
 
-#define ROUNDS 6000
+#define ROUNDS 12000
 
 static uint64_t seed = 16;
 
@@ -36,19 +36,33 @@ static void random_pattern(struct buf *out)
 	add_some(out, parts, sizeof(parts) / sizeof(parts[0]), 5);
 }
 
-static void random_text(struct buf *out)
+static void random_text(struct buf *out, unsigned most)
 {
 	static const char *const parts[] = { "a", "b", "ab", "foo", "\n", "\n", "\r\n", " ", "x",
 		".", "a.b", "\u00e9", "\xe9", "A", "\r", "_", "1", "aa" };
 
-	add_some(out, parts, sizeof(parts) / sizeof(parts[0]), 40);
+	add_some(out, parts, sizeof(parts) / sizeof(parts[0]), most);
 }
 
-/* The offset of each matching line, found one by one. */
-static void find_singly(const char *pattern, struct str text, struct buf *out)
+static unsigned random_flags(void)
+{
+	/* Most patterns are compiled without flags, since most are used so. */
+	static const unsigned flags[] = { 0, 0, LINESEARCH_DROP_CR, LINESEARCH_DROP_CR,
+		LINESEARCH_IGNORE_CASE, LINESEARCH_LITERAL,
+		LINESEARCH_LITERAL | LINESEARCH_IGNORE_CASE,
+		LINESEARCH_LITERAL | LINESEARCH_DROP_CR };
+
+	return flags[chance(sizeof(flags) / sizeof(flags[0]))];
+}
+
+/* The offset of each matching line and of its match, found one by one. */
+static void find_singly(const char *pattern, unsigned flags, struct str text, struct buf *out)
 {
 	struct err err = { 0 };
-	owned(regex_freep) struct regex *regex = regex_new(str_of(pattern), 0, &err);
+	owned(regex_freep) struct regex *regex = regex_new(str_of(pattern),
+		(flags & LINESEARCH_IGNORE_CASE ? REGEX_IGNORE_CASE : 0) |
+			(flags & LINESEARCH_LITERAL ? REGEX_LITERAL : 0),
+		&err);
 	size_t start, end;
 
 	for (size_t at = 0; at < text.len;) {
@@ -56,10 +70,10 @@ static void find_singly(const char *pattern, struct str text, struct buf *out)
 		size_t next = newline ? (size_t)(newline + 1 - text.ptr) : text.len;
 		struct str line = { text.ptr + at, next - at - (newline != NULL) };
 
-		if (line.len && line.ptr[line.len - 1] == '\r')
+		if (flags & LINESEARCH_DROP_CR && line.len && line.ptr[line.len - 1] == '\r')
 			line.len--;
 		if (regex_find(regex, line, &start, &end, &err) > 0)
-			buf_addf(out, "%zu+%zu ", at, line.len);
+			buf_addf(out, "%zu+%zu:%zu-%zu ", at, line.len, start, end);
 		at = next;
 	}
 }
@@ -67,11 +81,12 @@ static void find_singly(const char *pattern, struct str text, struct buf *out)
 static void find_together(struct linesearch *search, struct str text, struct buf *out)
 {
 	struct err err = { 0 };
-	struct str line;
+	struct linesearch_hit hit;
 	size_t at = 0;
 
-	while (linesearch_next(search, text, &at, &line, &err) > 0)
-		buf_addf(out, "%zu+%zu ", (size_t)(line.ptr - text.ptr), line.len);
+	while (linesearch_next(search, text, &at, &hit, &err) > 0)
+		buf_addf(out, "%zu+%zu:%zu-%zu ", (size_t)(hit.line.ptr - text.ptr), hit.line.len,
+			hit.start, hit.end);
 }
 
 static void finds_what_single_lines_find(void **state)
@@ -81,26 +96,44 @@ static void finds_what_single_lines_find(void **state)
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		owned(buf_release) struct buf pattern = BUF_INIT, text = BUF_INIT;
 		owned(buf_release) struct buf single = BUF_INIT, together = BUF_INIT;
+		unsigned flags = random_flags();
 		struct err err = { 0 };
 
-		random_pattern(&pattern);
+		if (flags & LINESEARCH_LITERAL) {
+			random_text(&pattern, 2);
+		} else {
+			random_pattern(&pattern);
+		}
 		owned(linesearch_freep) struct linesearch *search =
-			linesearch_new(str_of(pattern.data), &err);
+			linesearch_new(str_of(pattern.data), flags, &err);
 		if (!search)
 			continue;
 		compiled++;
 		buf_adds(&single, "");
 		buf_adds(&together, "");
-		random_text(&text);
-		find_singly(pattern.data, (struct str){ text.data, text.len }, &single);
+		random_text(&text, 40);
+		find_singly(pattern.data, flags, (struct str){ text.data, text.len }, &single);
 		find_together(search, (struct str){ text.data, text.len }, &together);
 		if (strcmp(single.data, together.data) != 0)
-			fail_msg("pattern '%s', text '%s': %s, not %s", pattern.data, text.data,
-				single.data, together.data);
+			fail_msg("pattern '%s', flags %u, text '%s': %s, not %s", pattern.data,
+				flags, text.data, single.data, together.data);
 		found += single.len > 0;
 	}
 	assert_true(compiled > ROUNDS / 2);
 	assert_true(found > ROUNDS / 8);
+}
+
+static void counts_newlines(void **state)
+{
+	for (unsigned i = 0; i < 500; i++) {
+		owned(buf_release) struct buf text = BUF_INIT;
+		uint64_t n = 0;
+
+		random_text(&text, 40);
+		for (size_t k = 0; k < text.len; k++)
+			n += text.data[k] == '\n';
+		assert_int_equal(linesearch_count(text.data, text.data + text.len), n);
+	}
 }
 
 static void knows_what_a_match_contains(void **state)
@@ -141,21 +174,25 @@ static void knows_what_a_match_contains(void **state)
 static void goes_on_behind_a_line_that_takes_too_long(void **state)
 {
 	struct err err = { 0 };
-	owned(linesearch_freep) struct linesearch *search = linesearch_new(STR("^(a+)+\\1b"), &err);
-	struct str text = STR("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac b\naab\n"), line;
+	owned(linesearch_freep) struct linesearch *search =
+		linesearch_new(STR("^(a+)+\\1b"), 0, &err);
+	struct str text = STR("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac b\naab\n");
+	struct linesearch_hit hit;
 	size_t at = 0;
 
 	assert_non_null(search);
-	assert_int_equal(linesearch_next(search, text, &at, &line, &err), -ERR_LIMIT);
-	assert_int_equal(linesearch_next(search, text, &at, &line, &err), 1);
-	assert_int_equal(line.len, 3);
-	assert_int_equal(linesearch_next(search, text, &at, &line, &err), 0);
+	assert_int_equal(linesearch_next(search, text, &at, &hit, &err), -ERR_LIMIT);
+	assert_int_equal(hit.line.len, 40);
+	assert_int_equal(linesearch_next(search, text, &at, &hit, &err), 1);
+	assert_int_equal(hit.line.len, 3);
+	assert_int_equal(linesearch_next(search, text, &at, &hit, &err), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_what_single_lines_find),
+		cmocka_unit_test(counts_newlines),
 		cmocka_unit_test(knows_what_a_match_contains),
 		cmocka_unit_test(goes_on_behind_a_line_that_takes_too_long),
 	};
