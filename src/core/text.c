@@ -7,6 +7,7 @@
 #include "core/text.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static unsigned char byte_at(struct str text, size_t i)
 {
@@ -55,16 +56,40 @@ size_t text_utf8_length(struct str text)
 	return 0;
 }
 
-bool text_is_utf8(struct str text)
+/* Returns how many of the bytes from i on are ASCII, up to a multiple of eight. */
+static size_t count_ascii(struct str text, size_t i)
 {
-	for (size_t i = 0; i < text.len;) {
-		size_t len = byte_at(text, i) < 0x80 ? 1 : text_utf8_length(skip_bytes(text, i));
+	const uint64_t high = 0x8080808080808080;
+	size_t n = 0;
+	uint64_t word;
+
+	for (; i + n + sizeof(word) <= text.len; n += sizeof(word)) {
+		memcpy(&word, text.ptr + i + n, sizeof(word));
+		if (word & high)
+			break;
+	}
+	return n;
+}
+
+size_t text_utf8_prefix(struct str text)
+{
+	size_t i = 0;
+
+	while (i < text.len) {
+		size_t len = count_ascii(text, i);
 
 		if (!len)
-			return false;
+			len = text_utf8_length(skip_bytes(text, i));
+		if (!len)
+			break;
 		i += len;
 	}
-	return true;
+	return i;
+}
+
+bool text_is_utf8(struct str text)
+{
+	return text_utf8_prefix(text) == text.len;
 }
 
 /*

@@ -58,6 +58,18 @@ static void tells_utf8_from_other_bytes(void **state)
 	assert_false(text_is_utf8(STR("cut \xe2\x82")));
 }
 
+static void finds_the_first_byte_that_is_not_utf8(void **state)
+{
+	char text[40];
+
+	for (size_t bad = 0; bad < sizeof(text); bad++) {
+		memset(text, 'x', sizeof(text));
+		text[bad] = '\xff';
+		assert_int_equal(text_utf8_prefix((struct str){ text, sizeof(text) }), bad);
+	}
+	assert_int_equal(text_utf8_prefix(STR("eight by\u20ac \xe2\x82")), 12);
+}
+
 static void quotes_only_odd_names(void **state)
 {
 	static const struct {
@@ -418,6 +430,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(measures_utf8_sequences),
 		cmocka_unit_test(tells_utf8_from_other_bytes),
+		cmocka_unit_test(finds_the_first_byte_that_is_not_utf8),
 		cmocka_unit_test(quotes_only_odd_names),
 		cmocka_unit_test(shows_sizes_in_the_unit_that_fits),
 		cmocka_unit_test(reads_sizes_as_typed),
