@@ -120,18 +120,19 @@ static int do_grep(struct op_context *ctx, const void *request, void *out, struc
 	struct grepping grepping = { .ctx = ctx, .req = req, .result = out };
 
 	grepping.result->report = ctx->report;
-	unsigned flags =
-		(req->ignore_case ? REGEX_IGNORE_CASE : 0) | (req->fixed ? REGEX_LITERAL : 0);
+	unsigned flags = (req->ignore_case ? LINESEARCH_IGNORE_CASE : 0) |
+			 (req->fixed ? LINESEARCH_LITERAL : 0);
 	struct strata_provider provider;
 
 	if (req->all && req->refs.count)
 		return err_set(err, ERR_USAGE, "--all and nodes by name exclude each other");
-	owned(regex_freep) struct regex *regex = regex_new(str_of(req->pattern), flags, err);
-	if (!regex)
+	owned(linesearch_freep) struct linesearch *lines =
+		linesearch_new(str_of(req->pattern), flags, err);
+	if (!lines)
 		return -(int)err->code;
 	owned(keytable_release) struct keytable seen = { 0 };
 	grepping.search = (struct search){
-		.regex = regex, .visit = emit_match, .missed = note_missed, .arg = &grepping
+		.lines = lines, .visit = emit_match, .missed = note_missed, .arg = &grepping
 	};
 	if (!req->all)
 		return search_refs(&grepping, err);

@@ -117,8 +117,8 @@ static int resolve_param(
 	if (param->type == PARAM_REGEX) {
 		struct method_regex *pattern = slot;
 
-		*pattern = (struct method_regex){ text, regex_new(text, 0, err) };
-		return pattern->regex ? 0 : -(int)err->code;
+		*pattern = (struct method_regex){ text, linesearch_new(text, 0, err) };
+		return pattern->lines ? 0 : -(int)err->code;
 	}
 	return find_dataset(arg, text, slot, err);
 }
@@ -127,8 +127,8 @@ static void release_request(char *request, const struct op *method)
 {
 	for (const struct param *param = method->params; param && param->name; param++)
 		if (param->type == PARAM_REGEX)
-			regex_free(
-				((struct method_regex *)(void *)(request + param->offset))->regex);
+			linesearch_free(
+				((struct method_regex *)(void *)(request + param->offset))->lines);
 }
 
 /* ------------------------------------------------------------------- calling */

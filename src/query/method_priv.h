@@ -8,14 +8,14 @@
  */
 #pragma once
 #include "core/hash.h"
-#include "core/regex.h"
+#include "core/linesearch.h"
 #include "core/when.h"
 #include "query/method.h"
 #include "query/timed.h"
 
 struct method_regex {
 	struct str text;
-	struct regex *regex; /* freed by method_call */
+	struct linesearch *lines; /* freed by method_call */
 };
 
 struct method_dataset {

@@ -65,7 +65,7 @@ static int run_content_grep(
 	struct method_list list;
 	struct search search = {
 		.view = view,
-		.regex = req->pattern.regex,
+		.lines = req->pattern.lines,
 		.text_only = true,
 		.visit = match_row,
 		.arg = &list,
@@ -319,7 +319,7 @@ static int run_grep_history(
 	owned(free_past) struct past past = { .ctx = ctx, .req = req };
 
 	past.search = (struct search){
-		.regex = req->pattern.regex, .text_only = true, .visit = note_match, .arg = &past
+		.lines = req->pattern.lines, .text_only = true, .visit = note_match, .arg = &past
 	};
 	int r = provider->ops->snapshots(provider, search_snapshot, &past, err);
 	if (r < 0)

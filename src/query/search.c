@@ -1,6 +1,7 @@
 #include "query/search.h"
 
 #include <limits.h>
+#include <string.h>
 
 #include "core/text.h"
 #include "query/walk.h"
@@ -20,7 +21,7 @@ static bool already_seen(struct search *search, struct str path, const struct en
 struct scanner {
 	struct search *search;
 	struct str path;
-	uint64_t line;
+	uint64_t line;   /* how many lines come before the text that is searched next */
 	struct buf rest; /* an unfinished line */
 	bool started;
 	bool stopped; /* visit wanted to stop */
@@ -35,67 +36,152 @@ static void report_missed(const struct scanner *scanner, uint64_t line, const ch
 		search->missed(search->arg, scanner->path, line, why);
 }
 
-static int try_line(struct scanner *scanner, struct str text, struct err *err)
+static int report_match(struct scanner *scanner, const struct linesearch_hit *hit, struct err *err)
 {
 	struct search_match match = {
-		.path = scanner->path, .line = ++scanner->line, .text = text
+		.path = scanner->path,
+		.line = scanner->line + 1,
+		.text = hit->line,
+		.start = hit->start,
+		.end = hit->end,
 	};
+	int r = scanner->search->visit(scanner->search->arg, &match, err);
 
-	if (scanner->search->text_only && !text_is_utf8(text))
-		return ENOUGH;
-	int r = regex_find(scanner->search->regex, text, &match.start, &match.end, err);
-
-	if (r == -ERR_LIMIT) {
-		report_missed(scanner, scanner->line, "the pattern takes too many steps there");
-		return 0;
-	}
-	if (r > 0)
-		r = scanner->search->visit(scanner->search->arg, &match, err);
-	if (r > 0)
-		scanner->stopped = true;
+	scanner->stopped = r > 0;
+	scanner->failed = r < 0;
 	return r > 0 ? ENOUGH : r;
+}
+
+/* Search lines that are short enough and, if the search asks for it, valid UTF-8. */
+static int match_lines(struct scanner *scanner, struct str text, struct err *err)
+{
+	const char *counted = text.ptr;
+	struct linesearch_hit hit;
+	struct err why = { 0 };
+	size_t at = 0;
+	int r, found;
+
+	while ((found = linesearch_next(scanner->search->lines, text, &at, &hit, &why)) != 0) {
+		if (found < 0 && found != -ERR_LIMIT) {
+			scanner->failed = true;
+			*err = why;
+			return found;
+		}
+		scanner->line += linesearch_count(counted, hit.line.ptr);
+		counted = hit.line.ptr;
+		if (found > 0 && (r = report_match(scanner, &hit, err)) != 0)
+			return r;
+		if (found < 0)
+			report_missed(scanner, scanner->line + 1,
+				"the pattern takes too many steps there");
+	}
+	scanner->line += linesearch_count(counted, text.ptr + text.len);
+	return 0;
+}
+
+/* Returns where the line begins that contains the byte at this position. */
+static size_t line_start(struct str text, size_t at)
+{
+	const char *newline = at ? memrchr(text.ptr, '\n', at) : NULL;
+
+	return newline ? (size_t)(newline + 1 - text.ptr) : 0;
+}
+
+/* Search lines up to the first that is not UTF-8, if the search asks for text only. */
+static int match_text(struct scanner *scanner, struct str text, struct err *err)
+{
+	size_t valid = scanner->search->text_only ? text_utf8_prefix(text) : text.len;
+
+	if (valid == text.len)
+		return match_lines(scanner, text, err);
+	int r = match_lines(scanner, (struct str){ text.ptr, line_start(text, valid) }, err);
+	return r < 0 ? r : ENOUGH;
+}
+
+/* Returns the length of the lines before the first line that is too long. */
+static size_t before_long_line(struct str text)
+{
+	size_t at = 0;
+
+	while (text.len - at >= SEARCH_LINE_MAX) {
+		const char *newline = memrchr(text.ptr + at, '\n', SEARCH_LINE_MAX);
+
+		if (!newline)
+			return at;
+		at = (size_t)(newline + 1 - text.ptr);
+	}
+	return text.len;
+}
+
+/* Search whole lines. */
+static int search_lines(struct scanner *scanner, struct str text, struct err *err)
+{
+	size_t len = before_long_line(text);
+	int r = match_text(scanner, (struct str){ text.ptr, len }, err);
+
+	if (r < 0 || len == text.len)
+		return r;
+	report_missed(scanner, scanner->line + 1, "the line is too long, and what follows");
+	return ENOUGH;
+}
+
+/* Add text without a newline to the unfinished line. */
+static int keep_unfinished(struct scanner *scanner, struct str text)
+{
+	if (scanner->rest.len + text.len >= SEARCH_LINE_MAX) {
+		report_missed(scanner, scanner->line + 1, "the line is too long, and what follows");
+		return ENOUGH;
+	}
+	buf_add(&scanner->rest, text.ptr, text.len);
+	return 0;
+}
+
+/* Search the unfinished line, of which text is the end. */
+static int finish_line(struct scanner *scanner, struct str text, struct err *err)
+{
+	size_t newline = text.len && text.ptr[text.len - 1] == '\n';
+	int r = keep_unfinished(scanner, (struct str){ text.ptr, text.len - newline });
+
+	if (r < 0)
+		return r;
+	if (newline)
+		buf_addc(&scanner->rest, '\n');
+	r = match_text(scanner, (struct str){ scanner->rest.data, scanner->rest.len }, err);
+	buf_clear(&scanner->rest);
+	return r;
 }
 
 static int search_piece(void *arg, const void *bytes, uint64_t len, struct err *err)
 {
 	struct scanner *scanner = arg;
-	const char *p = bytes;
+	struct str text = { bytes, (size_t)len };
 	int r = 0;
 
 	/*
 	 * A hole is read as zeros, and ends the search of its file: at the start of a file, zeros
 	 * make the file binary; elsewhere, they make a line that is too long.
 	 */
-	if (!p)
+	if (!bytes)
 		return ENOUGH;
 	if (!scanner->started &&
-		memchr(p, '\0', len < SEARCH_BINARY_PREFIX ? len : SEARCH_BINARY_PREFIX))
+		memchr(bytes, '\0', len < SEARCH_BINARY_PREFIX ? len : SEARCH_BINARY_PREFIX))
 		return ENOUGH;
 	scanner->started = true;
-	while (len && r == 0) {
-		const char *newline = memchr(p, '\n', len);
-		size_t n = newline ? (size_t)(newline - p) : (size_t)len;
+	if (scanner->rest.len) {
+		const char *newline = memchr(bytes, '\n', text.len);
+		size_t n = newline ? (size_t)(newline + 1 - text.ptr) : 0;
 
-		if (scanner->rest.len + n >= SEARCH_LINE_MAX) {
-			report_missed(scanner, scanner->line + 1,
-				"the line is too long, and what follows");
-			return ENOUGH;
-		}
-		if (scanner->rest.len || !newline)
-			buf_add(&scanner->rest, p, n);
-		if (newline) {
-			struct str text = scanner->rest.len ? (struct str){ scanner->rest.data,
-				scanner->rest.len }
-							    : (struct str){ p, n };
-
-			r = try_line(scanner, text, err);
-			scanner->failed = r < 0 && r != ENOUGH;
-			buf_clear(&scanner->rest);
-			n++;
-		}
-		p += n;
-		len -= n;
+		if (!newline)
+			return keep_unfinished(scanner, text);
+		r = finish_line(scanner, (struct str){ text.ptr, n }, err);
+		text.ptr += n;
+		text.len -= n;
 	}
+	size_t whole = line_start(text, text.len);
+	if (r == 0 && whole)
+		r = search_lines(scanner, (struct str){ text.ptr, whole }, err);
+	if (r == 0 && whole < text.len)
+		r = keep_unfinished(scanner, (struct str){ text.ptr + whole, text.len - whole });
 	return r;
 }
 
@@ -114,7 +200,7 @@ int search_file(struct search *search, struct str path, const struct entry *entr
 		r = ENOUGH;
 	}
 	if (r >= 0 && scanner.rest.len)
-		r = try_line(&scanner, (struct str){ scanner.rest.data, scanner.rest.len }, err);
+		r = finish_line(&scanner, STR(""), err);
 	buf_release(&scanner.rest);
 	return r == ENOUGH ? scanner.stopped : r;
 }

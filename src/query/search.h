@@ -7,7 +7,7 @@
  * The function missed is called for a line that is too long, and for a line that is skipped.
  */
 #pragma once
-#include "core/regex.h"
+#include "core/linesearch.h"
 #include "query/keytable.h"
 #include "query/provider.h"
 
@@ -23,7 +23,7 @@ struct search_match {
 
 struct search {
 	struct view *view;
-	struct regex *regex;
+	struct linesearch *lines;
 	/*
 	 * A set of pairs of path and content that were already searched, in any view; may be NULL.
 	 * A file whose pair is in the set is skipped.

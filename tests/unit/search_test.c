@@ -38,16 +38,17 @@ static int search_tree(struct fixture *fixture, const struct hash *tree, const c
 	const char *base, struct keytable *seen, struct heard *heard)
 {
 	owned(view_closep) struct view *view = strata_view(fixture->store, tree, -1);
-	owned(regex_freep) struct regex *regex = regex_new(str_of(pattern), 0, &fixture->err);
+	owned(linesearch_freep) struct linesearch *lines =
+		linesearch_new(str_of(pattern), 0, &fixture->err);
 	struct search search = {
 		.view = view,
-		.regex = regex,
+		.lines = lines,
 		.seen = seen,
 		.visit = hear,
 		.arg = heard,
 	};
 
-	assert_non_null(regex);
+	assert_non_null(lines);
 	buf_clear(&heard->text);
 	buf_adds(&heard->text, "");
 	heard->n = 0;
@@ -212,13 +213,14 @@ static void lines_that_are_not_text_end_a_search_for_text_only(void **state)
 	struct fixture *fixture = *state;
 	struct hash tree = tree_of(fixture, "f=foo\n\xff\nfoo\n");
 	owned(view_closep) struct view *view = strata_view(fixture->store, &tree, -1);
-	owned(regex_freep) struct regex *regex = regex_new(STR("foo"), 0, &fixture->err);
+	owned(linesearch_freep) struct linesearch *lines =
+		linesearch_new(STR("foo"), 0, &fixture->err);
 
 	for (int text_only = 0; text_only < 2; text_only++) {
 		struct heard heard = { .text = BUF_INIT };
 		struct search search = {
 			.view = view,
-			.regex = regex,
+			.lines = lines,
 			.text_only = text_only,
 			.visit = hear,
 			.arg = &heard,
