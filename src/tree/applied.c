@@ -35,9 +35,7 @@ static int compare_notes(const void *a, const void *b)
 	return one->number < other->number ? -1 : one->number > other->number;
 }
 
-/*
- * Join two notes about the same inode.  A file with several names was noted once for each of them.
- */
+/* Join two notes about the same inode.  A file with several names has one note for each name. */
 static void join_notes(struct applied_inode *first, const struct applied_inode *next)
 {
 	first->after = next->before == first->after ? next->after : 0;

@@ -1,9 +1,9 @@
 /*
- * applied - the inodes that treeapply made or changed, and how it left them.
+ * applied - the inodes that treeapply made or changed, and the state in which treeapply left them.
  *
  * The next scan takes over the hashes of the tree for these inodes (scan_adopt.h), and for no
- * others.  If another program touched an inode meanwhile, its ctime is not the noted one, and the
- * file is scanned as usual.
+ * others.  If another program has changed an inode meanwhile, its ctime differs from the noted one,
+ * and the file is scanned as usual.
  */
 #pragma once
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* Attributes that the tree has but this machine did not let us set. */
+/* Attributes of an entry that this machine did not let treeapply set. */
 enum applied_lack {
 	APPLIED_NO_OWNER = 1,
 	APPLIED_NO_MODE = 2,
@@ -43,8 +43,8 @@ struct applied {
 int64_t applied_ctime(const struct statx *stx);
 
 /*
- * Note an inode with its state now.  'before' is its ctime before the change, or 0.  Any thread may
- * call this.
+ * Note an inode with its current state.  'before' is the ctime of the inode before the change, or
+ * 0.  Any thread may call this function.
  */
 void applied_note(struct applied *applied, const struct statx *now, int64_t before, unsigned lacks);
 /* Make the notes searchable.  No note may be added after that. */

@@ -5,7 +5,7 @@
 #include "core/own.h"
 
 #define VERSION 1
-#define LEVELS 4 /* levels of chunk lists, enough for the pieces of any file */
+#define LEVELS 4 /* levels of chunk lists; this is enough for the pieces of any file */
 
 static void encode_list(
 	struct buf *out, unsigned level, const struct content_piece *pieces, size_t count)
@@ -93,11 +93,11 @@ int content_list_next(struct content_list *list, struct content_piece *piece, st
 	return 1;
 }
 
-/* The part of a file that is still wanted.  skip and left shrink as pieces are read. */
+/* The part of a file that is still to be read.  'skip' and 'left' shrink as pieces are read. */
 struct window {
 	struct store *store;
-	uint64_t skip; /* bytes of the file before the wanted part */
-	uint64_t left; /* bytes that are still wanted */
+	uint64_t skip; /* bytes of the file before the part */
+	uint64_t left; /* bytes of the part that were not read yet */
 	content_sink sink;
 	void *arg;
 };

@@ -41,24 +41,24 @@ struct content_list {
 	struct cursor in;
 	unsigned level;
 	uint64_t left;
-	bool hole; /* the piece read last was a hole */
+	bool hole; /* the piece that was read last is a hole */
 };
 int content_list_open(struct content_list *list, const void *bytes, size_t len, struct err *err);
 /* Read the next piece.  Returns 1, or 0 after the last piece, or a negative error. */
 int content_list_next(struct content_list *list, struct content_piece *piece, struct err *err);
 
 /*
- * Hand at most length bytes of the content of a file, from offset on, to sink, in order.  For a
- * hole, the sink gets bytes NULL.  The sink returns 0, or a negative value to stop the reading,
- * which content_read then returns.
+ * Pass at most length bytes of the content of a file, from offset on, to sink, in order.  For a
+ * hole, bytes is NULL.  The sink returns 0 or, to stop the reading, a negative value.  content_read
+ * then returns that value.
  */
 typedef int (*content_sink)(void *arg, const void *bytes, uint64_t len, struct err *err);
 int content_read(struct store *store, const struct entry *file, uint64_t offset, uint64_t length,
 	content_sink sink, void *arg, struct err *err);
 
 /*
- * Pass length bytes of an open file from offset on, or what there is, to sink.  name is for the
- * error.
+ * Pass length bytes of an open file, from offset on, to sink, or fewer if the file ends before.
+ * name is used in error messages.
  */
 int content_read_fd(int fd, const char *name, uint64_t offset, uint64_t length, content_sink sink,
 	void *arg, struct err *err);
@@ -70,5 +70,5 @@ int content_append(void *arg, const void *bytes, uint64_t len, struct err *err);
 int content_load(struct store *store, const struct entry *file, uint64_t max, struct buf *out,
 	struct err *err);
 
-/* Write the whole content of a file to fd, an empty file.  Holes stay holes. */
+/* Write the whole content of a file to fd, which is an empty file.  Holes stay holes. */
 int content_write(struct store *store, const struct entry *file, int fd, struct err *err);

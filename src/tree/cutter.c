@@ -29,7 +29,8 @@ static struct content_piece *add_piece(struct cutter *cutter, uint64_t length, b
 }
 
 /*
- * Cut pieces off the window until fewer than keep bytes are left.  With keep 1 everything is cut.
+ * Cut pieces off the window until fewer than 'keep' bytes are left.  If 'keep' is 1, everything is
+ * cut.
  */
 static int cut_window(struct cutter *cutter, size_t keep, struct err *err)
 {
@@ -56,8 +57,8 @@ int cutter_filled(struct cutter *cutter, size_t len, struct err *err)
 	cutter->have += len;
 	cutter->total += len;
 	/*
-	 * Fewer than CHUNK_MAX bytes stay uncut, since bytes that follow may change where they are
-	 * cut.
+	 * Fewer than CHUNK_MAX bytes stay uncut, since the bytes after them may change the places
+	 * of the cuts.
 	 */
 	return cut_window(cutter, CHUNK_MAX, err);
 }
@@ -87,7 +88,10 @@ int cutter_hole(struct cutter *cutter, uint64_t len, struct err *err)
 
 	if (r < 0 || !len)
 		return r;
-	/* A list must not have two holes in a row, so the last hole grows. */
+	/*
+	 * A list must not contain two holes in a row, so a hole after a hole makes the first one
+	 * longer.
+	 */
 	if (cutter->n_pieces && cutter->pieces[cutter->n_pieces - 1].hole)
 		cutter->pieces[cutter->n_pieces - 1].length += len;
 	else

@@ -13,9 +13,9 @@
 
 struct cutter {
 	struct store *store;
-	char *window; /* borrowed, CUTTER_WINDOW bytes, of which the first 'have' are not cut yet */
+	char *window; /* borrowed; CUTTER_WINDOW bytes, the first 'have' of which are not cut yet */
 	size_t have;
-	uint64_t total; /* bytes added so far, with the bytes of holes */
+	uint64_t total; /* bytes added so far, including the bytes of holes */
 	struct content_piece *pieces;
 	size_t n_pieces, cap_pieces;
 	bool holes;
@@ -29,9 +29,9 @@ void cutter_release(struct cutter *cutter);
  * there, which is never 0.
  */
 char *cutter_room(struct cutter *cutter, size_t *room);
-/* Tell the cutter that len bytes were put where cutter_room said. */
+/* Called after len bytes were put into the room that cutter_room returned. */
 int cutter_filled(struct cutter *cutter, size_t len, struct err *err);
-/* Add len bytes to the run.  They are copied, in as many parts as necessary. */
+/* Add len bytes to the run.  The bytes are copied to the window, in as many parts as necessary. */
 int cutter_add(struct cutter *cutter, const void *bytes, size_t len, struct err *err);
 /* End the run with a hole of len bytes.  If len is 0, nothing happens. */
 int cutter_hole(struct cutter *cutter, uint64_t len, struct err *err);

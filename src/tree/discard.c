@@ -30,7 +30,8 @@ static void report_unremoved(struct discard *discard, struct str name, int error
 static int empty_dir(struct discard *discard, int fd, uint32_t id, int depth, struct err *err);
 
 /*
- * Remove the changed files in a subdirectory.  If it is gone meanwhile, there is nothing to remove.
+ * Remove the changed files in a subdirectory.  A subdirectory that does not exist any more needs no
+ * work.
  */
 static int empty_subdir(
 	struct discard *discard, int fd, const struct windex_item *item, int depth, struct err *err)

@@ -7,7 +7,7 @@
 #include "tree/scan.h"
 
 /*
- * Remove each file whose content is, or may be, new according to scan.  fd is the scanned
+ * Remove each file whose content is new or possibly new according to scan.  fd is the scanned
  * directory.  Directories stay.  A file that cannot be removed is reported.
  */
 int discard_changed(struct scan *scan, int fd, struct report *report, struct err *err);

@@ -241,8 +241,8 @@ uint64_t entry_path_hash(uint64_t parent, struct str name)
 	for (size_t i = 0; i < name.len; i++)
 		hash = (hash ^ (uint8_t)name.ptr[i]) * UINT64_C(0x100000001b3);
 	/*
-	 * The low bits of FNV are weak, but the sums of link groups need all bits, so they are
-	 * mixed.
+	 * Mix the bits of the hash.  The low bits of FNV are weak, but the sums of link groups need
+	 * all bits.
 	 */
 	hash ^= hash >> 32;
 	hash *= UINT64_C(0xd6e8feb86659fd93);

@@ -82,12 +82,12 @@ bool entry_same(const struct entry *a, const struct entry *b);
 bool entry_same_content(const struct entry *a, const struct entry *b);
 
 enum entry_type entry_type_of(uint32_t st_mode);
-uint32_t entry_type_mode(enum entry_type type);    /* S_IFREG … */
+uint32_t entry_type_mode(enum entry_type type);    /* for example S_IFREG */
 const char *entry_type_name(enum entry_type type); /* file dir symlink fifo socket char block */
 
 /*
- * Returns the hash of the path of name.  parent is the hash of the path of its directory; that of
- * the root is ENTRY_PATH_ROOT.  Link groups are made of these hashes.
+ * Returns the hash of the path of name.  'parent' is the hash of the path of the directory that has
+ * name; for the root it is ENTRY_PATH_ROOT.  Link groups are sums of these hashes.
  */
 #define ENTRY_PATH_ROOT UINT64_C(0xcbf29ce484222325)
 uint64_t entry_path_hash(uint64_t parent, struct str name);

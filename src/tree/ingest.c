@@ -1,9 +1,9 @@
 /*
  * The dirty part of the scanned tree is walked depth first.  Every entry passes through a ring of
- * slots.  A file that must be read is given to the threads, and any other entry is complete at
- * once.  Entries leave the ring in order, and go into the builder of their directory.  So the tree
- * of a directory is finished when its END slot leaves the ring.  The slot with the directory's own
- * entry comes right after that.
+ * slots.  If the file of an entry must be read, a thread reads it; any other entry is complete at
+ * once.  Entries leave the ring in order, and are added to the builder of their directory.  So the
+ * tree of a directory is complete when its END slot leaves the ring.  The slot with the directory's
+ * own entry follows directly after the END slot.
  */
 #include "tree/ingest.h"
 
@@ -38,10 +38,10 @@ struct slot {
 	struct ingest *ingest;
 	enum slot_kind kind;
 	uint32_t dir;    /* row of the directory that begins or ends */
-	bool from_ended; /* entry is a directory whose END has just left the ring */
+	bool from_ended; /* the entry is a directory, whose END has just left the ring */
 	bool save;       /* record changed and must be written back */
 	bool drop;       /* the file vanished, so its entry is left out */
-	bool unread;     /* the file could not be read; storing it did not fail */
+	bool unread;     /* the file could not be read; this is not a failure to store it */
 	struct entry entry;
 	struct windex_record record;
 	bool override;
@@ -49,7 +49,7 @@ struct slot {
 	struct shared_fd *at;
 	char name[ENTRY_NAME_MAX + 1];
 	char *target;
-	struct err *failure; /* NULL: none */
+	struct err *failure; /* failure of the thread that read the file; NULL: none */
 	atomic_bool done;
 };
 
@@ -62,13 +62,13 @@ struct ingest {
 	struct par *par;
 	struct slot *ring;
 	size_t head, count;
-	size_t used; /* number of slots that were used at least once */
+	size_t used; /* number of slots that were in use at least once */
 	unsigned read_here;
 	struct windex_reader *readers; /* one for each depth */
 	size_t n_readers, cap_readers;
 	struct treemerge merge; /* directories whose BEGIN has left the ring */
 	struct entry ended;     /* content of the directory that ended last */
-	struct buf path;        /* path of the directory that is being visited */
+	struct buf path;        /* path of the directory that the walk is visiting */
 	struct err err;
 };
 
@@ -112,8 +112,8 @@ static bool same_version(const struct statx *a, const struct statx *b)
 }
 
 /*
- * Whether the file system says that the file has holes.  The number of allocated blocks cannot be
- * used for this, since it includes the blocks of extended attributes.
+ * Whether the file system reports that the file has holes.  The number of allocated blocks does not
+ * show this, since it includes the blocks of extended attributes.
  */
 static bool has_holes(int fd, const struct statx *stx)
 {
@@ -129,8 +129,8 @@ static int read_failed(struct slot *slot, int error, struct err *err)
 }
 
 /*
- * Read a file of size bytes as one blob.  Returns 1 if the file has more bytes by now, 0 if not, or
- * a negative error.
+ * Read a file of size bytes as one blob.  Returns 1 if the file has become longer, 0 if not, or a
+ * negative error.
  */
 static int read_whole(struct slot *slot, int fd, uint64_t size, struct err *err)
 {
@@ -156,8 +156,8 @@ static int read_whole(struct slot *slot, int fd, uint64_t size, struct err *err)
 }
 
 /*
- * Read a file between the offsets 'from' and 'to'.  If the file ends before that, reading stops
- * there.
+ * Read the bytes of a file from offset 'from' to offset 'to'.  Reading stops earlier if the file
+ * ends earlier.
  */
 static int read_extent(struct slot *slot, int fd, uint64_t from, uint64_t to, struct cutter *cutter,
 	struct err *err)
@@ -228,7 +228,10 @@ static int read_pieces(struct slot *slot, int fd, uint64_t size, struct err *err
 	return r;
 }
 
-/* Record the attributes of the file as it was read, which may be newer than the scan. */
+/*
+ * Record the attributes that the file had when it was read.  They may be newer than those of the
+ * scan.
+ */
 static void copy_stat(struct slot *slot, const struct statx *stx)
 {
 	struct windex_record *record = &slot->record;
@@ -272,10 +275,10 @@ static bool may_be_mapped(const struct slot *slot, const struct statx *stx)
 
 /*
  * Read the content of a file.  Returns 1, or 0 if the file changed during each try, or a negative
- * error.  After 0, the content that was read last is kept.
+ * error.  With the result 0, the slot has the content that was read last.
  *
- * Pages are protected after the first stat.  A store before the protection is among the bytes that
- * are read.  A store after it moves the times of the file.
+ * Pages are protected after the first stat.  So the content that is read includes every store
+ * before the protection, and every store after the protection changes the times of the file.
  */
 static int read_content(struct slot *slot, int fd, struct err *err)
 {
@@ -354,8 +357,8 @@ static void read_file(struct slot *slot)
 		slot->entry.size = 0;
 	atomic_fetch_add(&slot->ingest->progress->files, 1);
 	/*
-	 * A file whose stores leave no trace is read again by the next capture, even if it is no
-	 * longer mapped.
+	 * If stores to a mapped file may leave no trace, the next capture reads the file again,
+	 * even if it is no longer mapped then.
 	 */
 	finish_record(slot, r > 0 && !untraced);
 }
@@ -370,7 +373,7 @@ static void read_file_job(void *arg)
 	release_fd(at);
 }
 
-/* ------------------------------------------------- slots leaving the ring */
+/* ------------------------------------------------- slots that leave the ring */
 
 static int end_directory(struct ingest *in, const struct slot *slot, struct err *err)
 {
@@ -389,7 +392,10 @@ static int end_directory(struct ingest *in, const struct slot *slot, struct err 
 	return 0;
 }
 
-/* Copy the fields that depend on the directory's own entries and on the lower tree to its entry. */
+/*
+ * Copy those fields of an ended directory to its entry that depend on its own entries and on the
+ * lower tree.
+ */
 static void copy_ended(const struct ingest *in, struct entry *dir)
 {
 	dir->content = in->ended.content;
@@ -562,7 +568,8 @@ static int visit_child(struct ingest *in, struct slot *slot, uint32_t child, str
 	buf_add_name(&in->path, str_of(name));
 	struct shared_fd *below = share_fd(fd, &in->path);
 	/*
-	 * The slot of a directory must come after those of its entries, so this slot is given back.
+	 * The slot of a directory must come after the slots of its entries, so this slot is given
+	 * back now.
 	 */
 	in->count--;
 	int r = visit_directory(in, child, &self, below, depth + 1, err);
@@ -715,8 +722,8 @@ static int visit_directory(struct ingest *in, uint32_t dir, const struct entry *
 }
 
 /*
- * Visit the root, which is the only entry of pseudo-directory 0, and store the top object, which
- * holds the root's entry.
+ * Visit the root, and store the top object, which contains the root's entry.  The root is the only
+ * entry of pseudo-directory 0.
  */
 static int visit_root(struct ingest *in, int fd, struct hash *tree, struct err *err)
 {

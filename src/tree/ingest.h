@@ -1,6 +1,6 @@
 /*
- * ingest - the second half of a capture: reads and stores the files that scan found changed, and
- * builds the trees of their directories.
+ * ingest - the second half of a capture: reads and stores the files that the scan marked as
+ * changed, and builds the trees of their directories.
  *
  * A few threads read, hash and compress files.  The calling thread builds the trees in order.
  * Memory is needed for a limited window of entries, one unfinished node for each directory level,

@@ -17,7 +17,7 @@
 #include "core/text.h"
 #include "core/when.h"
 
-#define MAPS_LINE 17408 /* an address range and a path, whose newlines take four bytes each */
+#define MAPS_LINE 17408 /* an address range and a path, in which a newline takes four bytes */
 #define FILES_MAX 65536
 #define SCHEDSTAT_MAX 128
 #define XFS_MAGIC 0x58465342
@@ -26,10 +26,10 @@ struct search {
 	struct mapped *mapped;
 	const struct mapped_tree *tree;
 	const char *place; /* path of the tree as the inspected programs see it; "" for "/" */
-	const char *own;   /* path of the environment in the tree, which is left out; NULL: none */
+	const char *own;   /* path of the environment, which is left out, in the tree; NULL: none */
 	dev_t dev;         /* device of the tree */
 	dev_t overlay;     /* device of the overlay that shows the tree to the programs; 0: none */
-	int proc, pid;     /* /proc, and the process being inspected */
+	int proc, pid;     /* 'proc' is /proc, 'pid' is the process that is being inspected */
 	char line[MAPS_LINE];
 };
 
@@ -101,8 +101,8 @@ static void decode_path(char *path)
 }
 
 /*
- * Whether a read-only shared mapping may become writable.  mprotect(2) allows that if the file was
- * opened for writing.  The mode of the link in map_files shows how it was opened.
+ * Whether a read-only shared mapping may become writable.  mprotect(2) can make it writable if the
+ * file was opened for writing.  The mode of the link in map_files shows how the file was opened.
  */
 static bool may_become_writable(const struct search *search, const char *line)
 {
@@ -118,9 +118,9 @@ static bool may_become_writable(const struct search *search, const char *line)
 
 /*
  * Add the file of the tree that a path of /proc/PID/maps leads to.  ino is the inode number that
- * the kernel shows for the mapped file.  Returns false if the file at path has another number,
- * since the path may then belong to other mounts.  (For a file from its lower layer, an overlay
- * shows another number, too.)
+ * the kernel shows for the mapped file.  Returns false if the file at path has another inode
+ * number, since the path may then belong to other mounts.  (An overlay shows another inode number
+ * for a file from its lower layer, too.)
  */
 static bool add_path(struct search *search, const char *path, uint64_t ino)
 {
@@ -142,13 +142,13 @@ static bool add_path(struct search *search, const char *path, uint64_t ino)
 /*
  * Add the file of a mapping, which is a line of /proc/PID/maps.
  *
- * The file is found by its path, unless that name is gone or belongs to other mounts.  Then the
- * inode number is used.  An overlay has other inode numbers than its upper directory, which is the
- * tree, so a mapping of the overlay may be of any file of the tree.
+ * The file is found by its path.  If the path does not exist any more or belongs to other mounts,
+ * the inode number is used.  An overlay has other inode numbers than its upper directory, which is
+ * the tree.  So a mapping of the overlay may be a mapping of any file of the tree.
  *
  * Where stores leave a trace, the device is not compared, since btrfs shows a device that no file
- * of the subvolume has.  An inode number from another file system then does no harm: at worst, the
- * pages of one more file are protected.
+ * of the subvolume has.  Then an inode number may belong to a file of another file system.  This
+ * does no harm: at worst, the pages of one more file are protected.
  */
 static void add_mapping(struct search *search, char *line)
 {
@@ -212,8 +212,8 @@ struct work {
 };
 
 /*
- * Add the id of a thread and the time for which it has run to the sum.  So a thread that begins or
- * ends changes the sum, too.
+ * Add the id of a thread and its processor time to the sum.  Since the id is added, the sum also
+ * changes when a thread begins or ends.
  */
 static int add_thread_work(void *arg, int task, int tid, struct err *err)
 {
@@ -231,15 +231,15 @@ static int add_thread_work(void *arg, int task, int tid, struct err *err)
 		return 0;
 	}
 	text[n] = '\0';
-	/* A kernel that does not count this time shows zeros. */
+	/* A kernel that does not count processor time shows zeros. */
 	work->unknown |= sscanf(text, "%llu", &ran) != 1 || !ran;
 	work->sum += mix_hash((uint64_t)tid, ran);
 	return 0;
 }
 
 /*
- * Set the work of the files that were found in this process.  n_before is the number of files that
- * were found in earlier processes.
+ * Set the work of the files that were found in this process.  These are the files after the first
+ * n_before ones, which were found in earlier processes.
  */
 static void add_process_work(struct mapped *mapped, size_t n_before, int proc, int pid)
 {
@@ -264,7 +264,7 @@ static int search_thread(void *arg, int task, int tid, struct err *err)
 
 	search->mapped->partial |= r < 0;
 	(void)err;
-	/* All threads share one memory, so one thread whose maps could be read is enough. */
+	/* All threads of a process share one memory, so one thread with readable maps is enough. */
 	return r > 0 ? -1 : 0;
 }
 

@@ -1,19 +1,20 @@
 /*
  * mapped - files of a live tree that programs have mapped into their memory for writing.
  *
- * A store through a mapping moves the times of a file only if the page was clean and
- * write-protected.  A page that stays dirty takes any number of stores without a trace.  On a
+ * A store through a mapping changes the times of a file only if the page was clean and
+ * write-protected.  Further stores to the same page leave no trace while the page is dirty.  On a
  * file system that writes pages back, the pages of a file are protected (at_protect_pages) before
- * it is read, so that the next store moves its times.  On other file systems (tmpfs, overlayfs,
- * FUSE) stores may leave no trace.  There a mapped file is read by each capture as long as it is
- * mapped, and once more after that.
+ * the file is read, so that the next store changes its times.  On other file systems (tmpfs,
+ * overlayfs, FUSE) stores may leave no trace.  There each capture reads a mapped file as long as it
+ * is mapped, and once more after that.
  *
  * A program stores only while it runs.  So on these file systems a file counts as unchanged as long
- * as no thread of a program that maps it has used processor time.  The scheduler counts that time
- * in nanoseconds (/proc/PID/task/TID/schedstat).
+ * as no thread of a program that maps the file has used processor time.  The scheduler counts that
+ * time in nanoseconds (/proc/PID/task/TID/schedstat).
  *
- * The list comes from /proc/PID/maps.  If a program maps a file after the list was made, its first
- * store moves the times of the file, and the next scan does not trust times that recent.
+ * The list of mapped files comes from /proc/PID/maps.  If a program maps a file after the list was
+ * made, its first store changes the times of the file.  The next scan does not trust a file whose
+ * times are so recent.
  */
 #pragma once
 #include <stdbool.h>
@@ -27,8 +28,8 @@ struct mapped_tree {
 	int live;   /* the directory; borrowed, like the other descriptors */
 	int inside; /* root directory of programs that see the tree as their root; -1: none */
 	/*
-	 * programs of the machine can open files of the tree by its path; if not, they see it only
-	 * through an overlay
+	 * programs of the machine can open files of the tree by its path; false: programs see the
+	 * tree only through an overlay
 	 */
 	bool open;
 	int own; /* the environment, which is left out if it is in the tree; -1: none */
@@ -40,14 +41,16 @@ struct mapped_file {
 	uint64_t ino;
 	char *path; /* path in the tree; NULL: the name is gone or left out */
 	/* Set only where stores leave no trace: */
-	uint64_t work; /* changes when a thread of a program that maps the file has run */
-	bool unknown;  /* it is not known whether such a thread has run */
+	/* a number that changes when a thread of a program that maps the file has run */
+	uint64_t work;
+	bool unknown; /* it is not known whether such a thread has run */
 };
 
 struct mapped {
 	struct mapped_file *files; /* sorted by ino, each once */
 	size_t n, capacity;
-	bool anywhere; /* a mapped file could be any file of the tree */
+	/* a mapped file could be any file of the tree, so each file counts as mapped */
+	bool anywhere;
 	/* a file may be missing here, for instance because a process could not be inspected */
 	bool partial;
 	bool untraced; /* stores leave no trace on this file system */
@@ -63,8 +66,8 @@ bool mapped_is_untraced(int live);
  */
 void mapped_look(struct mapped *mapped, const struct mapped_tree *tree);
 /*
- * Whether the file with this inode number may be mapped.  If mapped->anywhere is set, this is so
- * for any file.
+ * Whether the file with this inode number may be mapped.  This is true for each file if
+ * mapped->anywhere is set.
  */
 bool mapped_may_have(const struct mapped *mapped, uint64_t ino);
 void mapped_release(struct mapped *mapped);

@@ -68,7 +68,7 @@ static bool can_match(const struct renames_item *item, bool dirs)
 	       !item->below_match;
 }
 
-/* Returns the first position in order, which is sorted by key, with a key of at least this. */
+/* Returns the first position in 'order' with a key of at least 'key'.  'order' is sorted by key. */
 static size_t first_with_key(const struct renames_list *list, const uint32_t *order, uint64_t key)
 {
 	size_t low = 0, high = list->n;

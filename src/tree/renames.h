@@ -1,22 +1,23 @@
 /*
  * renames - pairs files and directories that are gone with new ones of the same content.
  *
- * One list has the entries that are gone, and another one those that are new.  The entries are in
- * path order, a directory before everything in it.  Entries without content are never paired.
+ * There are two lists: one for entries that are gone, and one for entries that are new.  Each list
+ * is in path order, with a directory before everything in it.  Entries without content are never
+ * paired.
  */
 #pragma once
 #include <stddef.h>
 
 #include "tree/entry.h"
 
-#define RENAMES_MAX 100000 /* entries in each list, after which treediff stops adding */
+#define RENAMES_MAX 100000 /* entries in each list; treediff then stops adding entries */
 
 struct renames_item {
 	uint64_t key;       /* made from the content hash; 0: never part of a rename */
-	uint32_t end;       /* index after the last entry below it; set by the caller */
+	uint32_t end;       /* index after the last entry below this one; set by the caller */
 	int32_t match;      /* index of the match in the other list; -1: none */
-	bool below_match;   /* a directory above it was renamed as a whole */
-	struct entry entry; /* its name and target are empty */
+	bool below_match;   /* a directory above this entry was renamed as a whole */
+	struct entry entry; /* the entry; its name and target are empty */
 	struct str path;    /* as the caller gave it */
 };
 
@@ -28,8 +29,8 @@ struct renames_list {
 /* Add an entry.  Returns its index.  path is not copied, and may be empty. */
 size_t renames_add(struct renames_list *list, const struct entry *entry, struct str path);
 /*
- * Set the content hash of an entry, by which a match is found.  If hash is NULL, the entry gets no
- * match.
+ * Set the content hash of an entry.  Two entries with the same hash are a match.  If hash is NULL,
+ * the entry gets no match.
  */
 void renames_set_hash(struct renames_item *item, const struct hash *hash);
 /*

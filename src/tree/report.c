@@ -47,8 +47,8 @@ void report_add(struct report *report, enum report_kind kind, struct str path, c
 	}
 	report->count[kind]++;
 	/*
-	 * Without privilege, the owners and devices of many files are only in the history, so just
-	 * a few examples are listed.
+	 * A user without privileges may have very many files whose owners or devices are only in
+	 * the history, so only a few examples are listed.
 	 */
 	if (report->n_items < REPORT_LIST_MAX &&
 		(kind != REPORT_LOGICAL || report->count[kind] <= LOGICAL_EXAMPLES)) {

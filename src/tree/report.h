@@ -14,23 +14,24 @@
 enum report_kind {
 	/* a file or directory could not be read; it is recorded without content */
 	REPORT_UNREADABLE,
-	/* its directory was listed, but the file was gone when it was to be read */
+	/* the file was listed, but did not exist any more when it was to be read */
 	REPORT_VANISHED,
-	REPORT_CHANGING,   /* changed during each attempt to read it */
-	REPORT_UNRESTORED, /* an attribute or file that this machine cannot restore */
+	REPORT_CHANGING,   /* the file changed during each attempt to read it */
+	REPORT_UNRESTORED, /* this machine cannot restore the file or one of its attributes */
 	REPORT_DAMAGED,    /* the content of the file in the store is damaged */
 	/*
-	 * only the history has an attribute, such as an owner or a device, since this machine
+	 * an attribute, such as an owner or a device, is only in the history, since this machine
 	 * cannot set it
 	 */
 	REPORT_LOGICAL,
-	REPORT_LEFT_OUT,   /* not entered, since it is a mount point or the environment itself */
-	REPORT_REFUSED,    /* a member of an archive, left out since no tree can hold it */
-	REPORT_ALTERED,    /* stored with a change: its time was out of range */
-	REPORT_UNREMOVED,  /* could not be removed from a tree that was to be emptied */
+	/* a directory was not entered: it is a mount point or the environment itself */
+	REPORT_LEFT_OUT,
+	REPORT_REFUSED,    /* a member of an archive was left out, since no tree can contain it */
+	REPORT_ALTERED,    /* a file was stored with a change, since its time was out of range */
+	REPORT_UNREMOVED,  /* a name could not be removed from a tree that was to be emptied */
 	REPORT_UNSEARCHED, /* some lines of the file were not searched */
-	REPORT_MAPPED,     /* unchanged, but a program has the file mapped and may write to it */
-	REPORT_COMPLETED,  /* an interrupted operation was completed first; there is no path */
+	REPORT_MAPPED, /* the file is unchanged, but a program has it mapped and may write to it */
+	REPORT_COMPLETED, /* an interrupted operation was completed first; the path is empty */
 	REPORT_KINDS,
 };
 
@@ -39,7 +40,7 @@ enum report_kind {
 struct report_item {
 	enum report_kind kind;
 	struct str path; /* raw bytes, relative to the root of the tree; "" is the root */
-	char *what;      /* the reason, without a capital letter or a full stop */
+	char *what;      /* the reason, as a fragment without a capital letter and a full stop */
 };
 
 struct report {

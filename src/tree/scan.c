@@ -1,9 +1,10 @@
 /*
- * Threads take directories from a shared stack.  The directory pushed last is taken first, so that
- * few directories are open at a time.  For each directory a thread lists and stats the names,
- * writes their records in one go and pushes the subdirectories.  The row of a directory is dirty if
- * its list differs from the old one.  At the end one pass marks the parents of dirty rows.  It goes
- * backwards, since a parent has a smaller id than its children.
+ * Threads take directories from a shared stack.  The directory that was pushed last is taken first,
+ * so that few directories are open at a time.  For each directory, a thread lists and stats the
+ * names, writes their records at once and pushes the subdirectories.  The row of a directory
+ * becomes dirty if its list of names and records differs from the old one.  At the end, one pass
+ * marks the parents of dirty rows.  This pass goes backwards, since a parent has a smaller id than
+ * its children.
  */
 #include "tree/scan.h"
 
@@ -22,7 +23,10 @@
 #include "tree/scan_priv.h"
 
 #define RACY_MARGIN INT64_C(20000000) /* two ticks of the slowest kernel clock */
-/* other threads are worth starting when so many directories have been pushed */
+/*
+ * start other threads when this many directories have been pushed; for fewer, it is not worth the
+ * cost
+ */
 #define HELP_FROM 256
 
 struct helpers {
@@ -31,7 +35,7 @@ struct helpers {
 	bool called;
 };
 
-/* --- the places --- */
+/* --- directories on the stack --- */
 
 static void append_path(struct buf *out, const struct scan_place *place)
 {
@@ -115,7 +119,10 @@ void scan_push(struct scan_state *state, struct scan_place *dir, struct scan_chi
 static void stop_with_error(struct scan_state *state, const struct err *err)
 {
 	pthread_mutex_lock(&state->lock);
-	/* The flag stop is not tested, since it is set at the regular end of the walk, too. */
+	/*
+	 * The flag stop does not tell whether this is the first error, since it is set at the
+	 * regular end of the walk, too.
+	 */
 	if (!state->err.code)
 		state->err = *err;
 	state->stop = true;
@@ -142,8 +149,8 @@ static int open_name(struct scan_walker *w, const struct scan_place *dir, int fl
 }
 
 /*
- * Open a directory.  Returns 1, or 0 if it is left out and its row says why, or a negative errno if
- * the walk must stop.
+ * Open a directory.  Returns 1, or 0 if the directory is left out, or a negative errno if the walk
+ * must stop.  When the result is 0, the flags of the row give the reason.
  */
 static int open_place(struct scan_walker *w, struct scan_place *dir)
 {
@@ -183,8 +190,8 @@ static int open_place(struct scan_walker *w, struct scan_place *dir)
 }
 
 /*
- * Open a directory as open_place does, unless its names are known from the old index and no file of
- * it must be looked at.
+ * Open a directory as open_place does.  A directory need not be opened if its names are known from
+ * the old index and no file of it must be looked at.
  */
 static int enter_place(struct scan_walker *w, struct scan_place *dir)
 {
@@ -288,8 +295,8 @@ static void call_helpers(struct scan_state *state, struct helpers *helpers)
 }
 
 /*
- * Read directories until none is left.  The threads that this one starts are noted in helpers; if
- * helpers is NULL, it starts none.
+ * Read directories until none is left.  If helpers is not NULL, this thread may start other
+ * threads, which are noted in helpers.
  */
 static void walk_directories(struct scan_state *state, struct helpers *helpers)
 {
@@ -325,7 +332,7 @@ static void *run_helper(void *arg)
 
 /* --- the whole scan --- */
 
-/* Push the root, at which the walk begins. */
+/* Push the root, where the walk begins. */
 static int scan_root(struct scan_state *state, struct err *err)
 {
 	struct scan_place *root = NULL;
@@ -363,8 +370,8 @@ static int compare_links(const void *a, const void *b)
 }
 
 /*
- * Compute the link group of each hard-linked inode.  If a name was recorded with another group, its
- * directory becomes dirty.
+ * Compute the link group of each hard-linked inode.  If the record of a name has another group, the
+ * directory of the name becomes dirty.
  */
 static void number_link_groups(struct scan *scan)
 {
@@ -377,7 +384,7 @@ static void number_link_groups(struct scan *scan)
 			end++)
 			group += scan->links[end].path;
 		if (end - i < 2)
-			group = 0; /* its other names are outside the tree */
+			group = 0; /* the inode's other names are outside the tree */
 		else if (!group)
 			group = 1;
 		for (size_t k = i; k < end; k++) {
@@ -390,8 +397,8 @@ static void number_link_groups(struct scan *scan)
 }
 
 /*
- * Mark the parent of each dirty directory as dirty.  The parent of an adopted directory becomes
- * dirty, too, unless the parent was adopted as a whole, too.
+ * Mark the parent of each dirty directory as dirty.  The tree of an adopted directory has changed,
+ * too.  So its parent also becomes dirty, except when the parent itself was adopted.
  */
 static void carry_dirt_up(struct windex *index)
 {
@@ -411,7 +418,7 @@ static void carry_dirt_up(struct windex *index)
 uint64_t scan_group(const struct scan *scan, uint64_t ino)
 {
 	struct scan_link key = { .ino = ino };
-	/* All names of an inode have the same group, so any of them will do. */
+	/* All names of an inode have the same group, so the search may find any of them. */
 	const struct scan_link *link = scan->n_links ? bsearch(&key, scan->links, scan->n_links,
 							       sizeof(key), compare_links)
 						     : NULL;
@@ -449,7 +456,7 @@ int scan_run(const struct scan_options *options, int spool_take, struct scan *sc
 	walk_directories(&state, &helpers);
 	for (unsigned i = 0; i < helpers.n; i++)
 		pthread_join(helpers.threads[i], NULL);
-	/* After a failure, the places that no thread took are left over. */
+	/* After a failure, directories that no thread has taken are left on the stack. */
 	while (state.stack) {
 		struct scan_place *place = state.stack;
 

@@ -1,10 +1,11 @@
 /*
- * scan - walks a live directory tree, in parallel, and finds what changed.
+ * scan - walks a live directory tree, in parallel, and finds the files and directories that
+ * changed.
  *
  * This is the first half of a capture.  The name and stat data of every file are compared with the
  * index of the last scan.  An unchanged file keeps its content hash, and an unchanged directory its
  * tree.  All other files and directories are marked, and ingest.c reads them.  The scan needs
- * memory only for a row for each directory and each hard-linked name.
+ * memory only for the rows of directories and for a list of hard-linked names.
  */
 #pragma once
 #include <stdatomic.h>
@@ -15,15 +16,15 @@
 #include "tree/report.h"
 #include "tree/windex.h"
 
-/* A directory that is left out wherever the walk meets it, such as the environment itself. */
+/* A directory that is left out wherever the walk finds it, such as the environment itself. */
 struct scan_skip {
 	uint32_t dev_major, dev_minor;
 	uint64_t ino;
 };
 
 /*
- * Sorted inode numbers of one file system or subvolume.  Another file system or subvolume may use
- * the same numbers for other files.
+ * Sorted inode numbers of one file system or subvolume.  (Other file systems and subvolumes may use
+ * the same numbers for other files.)
  */
 struct scan_inodes {
 	uint64_t *list;
@@ -35,18 +36,22 @@ struct scan_options {
 	bool upper;         /* fd is in a layer of an overlay; see xattrs_read */
 	struct windex *old; /* index of the last scan, or NULL */
 	/*
-	 * All inodes that changed since the last scan began.  NULL: the file system does not tell.
+	 * All inodes that changed since the last scan began.  NULL: the file system has no such
+	 * list.
 	 */
 	const struct scan_inodes *changed;
 	struct store *store; /* takes extended attributes, and holds the tree to adopt */
-	/* remove the stubs that are found, since nobody needs them (core/stub.h) */
+	/* remove the stubs that are found, since no program needs them (core/stub.h) */
 	bool drop_stubs;
-	/* old has other numbers for the owners, so only the ctime tells that an owner changed */
+	/*
+	 * the owners in 'old' are numbered differently, so only a new ctime shows that an owner
+	 * changed
+	 */
 	bool other_ids;
 	/* the tree that was just written to fd, or NULL; see scan_adopt.h */
 	const struct hash *adopt;
 	const struct applied *applied; /* for adopt: the inodes as treeapply left them, sorted */
-	/* mapped files that are read again, since a store to them may leave no trace; or NULL */
+	/* mapped files, which are read again, since a store to them may leave no trace; or NULL */
 	const struct mapped *mapped;
 	const char *only; /* the only name to look at in the top directory; NULL: all names */
 	const struct scan_skip *skip;

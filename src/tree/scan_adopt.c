@@ -12,7 +12,10 @@ static bool is_override_needed(const struct scan_adopt *item)
 	       !hash_eq(&wanted->found_xattrs, &item->xattrs);
 }
 
-/* Whether treeapply makes an empty file if it cannot make the file of this entry. */
+/*
+ * Whether treeapply makes an empty file in place of the file of this entry, if it cannot make the
+ * file itself.
+ */
 static bool needs_stand_in(const struct entry *entry)
 {
 	return entry->type == ENTRY_CHAR || entry->type == ENTRY_BLOCK ||
@@ -24,7 +27,7 @@ static int64_t ctime_of(const struct windex_record *record)
 	return record->ctime_sec * SCAN_SECOND + record->ctime_nsec;
 }
 
-/* Whether no program but treeapply has changed the inode since the old record was made. */
+/* Whether only treeapply has changed the inode since the old record was made. */
 static bool is_untouched(const struct windex_record *now, const struct windex_record *old,
 	const struct applied_inode *note)
 {
@@ -45,7 +48,7 @@ static bool do_attributes_fit(
 	       (hash_eq(&item->found, &entry->xattrs) || lacks & APPLIED_NO_XATTRS);
 }
 
-/* Whether type, size and mtime are those of the entry. */
+/* Whether the live file has the type, size and mtime of the entry. */
 static bool does_content_fit(
 	const struct windex_record *now, const struct entry *entry, unsigned lacks)
 {
@@ -76,7 +79,7 @@ bool scan_adopt_entry(struct scan_adopt *item, const struct entry *entry,
 	const struct applied_inode *note = applied_find(applied, now->ino);
 
 	/*
-	 * A file whose hard link could not be made is not adopted, so that the next checkout tries
+	 * A file is not adopted if its hard link could not be made.  The next checkout then tries
 	 * again.
 	 */
 	if (entry->link && !(now->flags & WINDEX_LINKED))
@@ -130,7 +133,7 @@ void scan_adopt_carry(struct scan_adopt *item, const struct windex_item *old)
 	if (hash_eq(&item->found, &old->override.found_xattrs))
 		item->xattrs = old->xattrs;
 	item->override = is_override_needed(item);
-	/* A stand-in is empty, so there is nothing to read. */
+	/* A stand-in is empty, so no content has to be read. */
 	if (item->override && (wanted->unread || wanted->type != now->type))
 		now->flags &= (uint16_t)~WINDEX_UNHASHED;
 }

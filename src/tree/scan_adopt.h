@@ -1,24 +1,24 @@
 /*
- * scan_adopt - takes from the history the facts about a file that the live tree does not show.
+ * scan_adopt - takes facts about a file from the history that the live tree does not show.
  *
  * After a checkout the files on disk are new to the index, but their content is known, since
  * treeapply wrote it.  A file that is still as treeapply left it (applied.h) gets its content hash
- * from the tree, without being read.
+ * from the tree, and is not read.
  *
- * Attributes that this machine did not accept, such as a foreign owner or a device, are only in the
- * history.  An override in the index keeps such an attribute until a program changes it.
+ * Some attributes, such as a foreign owner or a device, cannot be set on this machine, so only the
+ * history has them.  An override in the index keeps such an attribute until a program changes it.
  */
 #pragma once
 #include "tree/applied.h"
 #include "tree/entry.h"
 #include "tree/windex.h"
 
-/* The data that is going to be recorded for a name. */
+/* The data that is going to be recorded for one name. */
 struct scan_adopt {
 	struct windex_record now;
 	struct hash found;             /* xattrs on disk */
 	struct hash xattrs;            /* xattrs as the history has them */
-	struct windex_override wanted; /* valid if override */
+	struct windex_override wanted; /* valid if 'override' is set */
 	bool override;
 };
 
@@ -28,5 +28,5 @@ struct scan_adopt {
  */
 bool scan_adopt_entry(struct scan_adopt *item, const struct entry *entry,
 	const struct applied *applied, const struct windex_record *old);
-/* Keep those overrides of the old record whose attribute no program has changed. */
+/* Keep each override of the old record unless a program has changed the attribute on disk. */
 void scan_adopt_carry(struct scan_adopt *item, const struct windex_item *old);

@@ -2,9 +2,9 @@
  * Scans one directory.
  *
  * Quiet directories: on some file systems it is known which inodes changed since the old index was
- * made (options.changed).  If the inode of a directory is not one of them, the directory still has
- * the names of the old index.  Then only the names whose inode has changed are looked at.  If there
- * are none, the directory is not even opened.
+ * made (options.changed).  If the inode of a directory has not changed, the directory still has the
+ * names that the old index has.  Such a directory is quiet.  Only those of its names are looked at
+ * whose inode has changed.  If no inode has changed, the directory is not even opened.
  *
  * The names of the directory, of the old index and of the adopted tree are all sorted, so the three
  * lists are walked side by side.
@@ -24,24 +24,24 @@
 #include "tree/scan_priv.h"
 #include "tree/xattrs.h"
 
-#define RACY_COARSE (2 * SCAN_SECOND) /* some file systems keep whole seconds */
+#define RACY_COARSE (2 * SCAN_SECOND) /* some file systems store times in whole seconds */
 
-/* The state of comparing the names of one directory with its old list and the adopted list. */
+/* State of the walk along the names of one directory, its old list and its adopted list. */
 struct merge {
 	struct windex_item old;
 	bool have_old, more_old;
 	struct entry adopted;
 	bool have_adopted, more_adopted;
 	bool dirty;
-	bool partial;     /* a name was left out */
+	bool partial;     /* a name was left out, since it could not be looked at */
 	size_t n_names;   /* names that were recorded */
-	size_t n_adopted; /* how many of them were taken over from the adopted tree */
+	size_t n_adopted; /* number of recorded names that were taken over from the adopted tree */
 	struct scan_children children;
-	/* About the current name: */
-	bool known;  /* the old list has it */
-	bool same;   /* it is as in the old list */
-	bool adopts; /* the adopted tree has it */
-	bool covers; /* another file system is mounted over it */
+	/* These flags describe the current name. */
+	bool known;  /* the old list has the name */
+	bool same;   /* the name is as in the old list */
+	bool adopts; /* the adopted tree has the name */
+	bool covers; /* another file system is mounted over the name */
 };
 
 /* --- the names --- */
@@ -89,8 +89,8 @@ static int read_names(struct scan_walker *w, int fd)
 
 /*
  * Returns -EACCES if the directory may be listed but not searched, so that its files cannot be
- * looked at.  Such a directory counts as unread.  Otherwise it would seem to be empty, and its
- * files deleted.
+ * looked at.  Such a directory counts as unread.  Otherwise the directory would seem to be empty,
+ * and its files would seem to be deleted.
  */
 static int may_search(struct scan_walker *w, int fd)
 {
@@ -125,7 +125,7 @@ static bool is_skipped(const struct scan_options *options, const struct statx *s
 	return false;
 }
 
-/* --- what may have changed --- */
+/* --- changes --- */
 
 static void record_from_stat(struct windex_record *record, const struct statx *stx)
 {
@@ -349,8 +349,8 @@ static void scan_subdirectory(struct scan_walker *w, struct scan_place *dir, str
 		merge->adopts ? &merge->adopted : NULL, w->state->index);
 	merge->children.first->covered = merge->covers || dir->covered;
 	/*
-	 * The times of a directory change when a name is added or removed, so an unchanged
-	 * directory still has the old names.
+	 * The times of a directory change when a name is added or removed.  So a directory that is
+	 * unchanged in the old list still has the old names.
 	 */
 	merge->children.first->listed = merge->same && options->upper;
 	merge->children.first->quiet =
@@ -413,8 +413,9 @@ static bool is_undisturbed(
 
 /*
  * Handle a name over which another file system is mounted.  That file system is not part of the
- * tree, and hides what the tree has there.  So the name stays as in the old list.  Returns 1 if
- * this is done, or 0 for a new directory, which the caller records as an empty one.
+ * tree, and hides the file that the tree has there.  So a name that the old list has stays as it
+ * was.  Any other name is left out.  Returns 0 for a new directory, which the caller records as an
+ * empty one, else 1.
  */
 static int scan_covered(struct scan_walker *w, struct scan_place *dir, const char *cname,
 	struct str name, bool is_dir, struct merge *merge, struct err *err)
@@ -510,7 +511,7 @@ static void start_merge(
 		windex_reader_begin(&w->old, old->segment);
 		merge->more_old = true;
 		/*
-		 * The old index already has the adopted tree of this directory and of all
+		 * The old index already has the adopted tree for this directory, and so for all
 		 * directories below it.
 		 */
 		if (dir->adopting && !(old->flags & WINDEX_DIR_UNREAD) &&
@@ -534,8 +535,8 @@ static int is_wholly_adopted(
 	if (!dir->adopting || merge->n_adopted != merge->n_names)
 		return 0;
 	/*
-	 * The adopted entry at hand is that of the last name of the directory.  If the directory
-	 * has no names, it lacks that entry, so it is not equal to the adopted directory.
+	 * The adopted entry that was read last belongs to the last name of the directory.  If the
+	 * directory has no names, that entry has no counterpart, so the directories differ.
 	 */
 	if (merge->have_adopted && !merge->n_names)
 		return 0;
@@ -590,7 +591,7 @@ static int write_names(struct scan_walker *w, struct scan_place *dir, struct win
 	return r;
 }
 
-/* Note in the row of the directory that it is dirty, or which tree it has. */
+/* Complete the row of a directory: mark it dirty, or set its tree. */
 static int finish_row(struct scan_walker *w, const struct scan_place *dir, struct merge *merge,
 	const struct windex_dir *old, struct windex_dir *row, struct err *err)
 {
@@ -600,8 +601,8 @@ static int finish_row(struct scan_walker *w, const struct scan_place *dir, struc
 	if (merge->more_old && (merge->have_old || windex_reader_next(&w->old, &merge->old) > 0))
 		merge->dirty = true;
 	/*
-	 * A directory that stands in for an unread one is not dirty itself.  If it is new or was
-	 * something else before, its parent is dirty.
+	 * An empty directory that stands in for an unread one is not dirty itself.  If its name is
+	 * new or has changed, the parent directory is dirty.
 	 */
 	if (!w->n_list && (unread || old->flags & WINDEX_DIR_STAND_IN)) {
 		row->flags = WINDEX_DIR_UNREAD | WINDEX_DIR_STAND_IN;

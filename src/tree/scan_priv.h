@@ -9,23 +9,27 @@
 #define SCAN_SECOND INT64_C(1000000000)
 #define SCAN_DENTS_SIZE ((size_t)64 << 10)
 
-/* A directory that is on the stack or is being read, or one that has such a directory below it. */
+/* A directory that is on the stack or is being read.  Also a directory above such a directory. */
 struct scan_place {
 	struct scan_place *parent;
 	struct scan_place *below; /* the next directory on the stack */
 	struct str name;
 	uint32_t id;
-	uint32_t old_id; /* row in the old index; WINDEX_NO_DIR: none */
+	uint32_t old_id; /* row in the old index; WINDEX_NO_DIR: the directory is new */
 	uint64_t path;   /* entry_path_hash */
 	int fd;
-	int unopened; /* number of children that are not open yet and still need fd */
+	int unopened; /* number of children that must still be opened by means of fd */
 	int refs;
 	bool quiet;
-	/* another file system is mounted over it, so its records in the old index are kept */
+	/*
+	 * another file system is mounted over the directory, so its records in the old index are
+	 * kept
+	 */
 	bool covered;
-	bool listed; /* its names are taken from the old index */
+	bool listed; /* the names of the directory are taken from the old index */
 	bool adopting;
-	struct entry adopt; /* if adopting: its entry in the adopted tree, without strings */
+	/* if 'adopting': the directory's entry in the adopted tree, without strings */
+	struct entry adopt;
 	char bytes[];
 };
 
@@ -82,10 +86,13 @@ void scan_push(struct scan_state *state, struct scan_place *dir, struct scan_chi
 
 /*
  * Take the names of a directory from the old index.  Returns false if that is not possible.
- * *disturbed is set to whether a file of the directory must be looked at.
+ * *disturbed becomes true if a file of the directory must be looked at.
  */
 bool scan_dir_recall(struct scan_walker *w, const struct scan_place *dir, bool *disturbed);
-/* Record the names of a directory that is open or was recalled, and push its subdirectories. */
+/*
+ * Record the names of a directory, and push its subdirectories.  The directory must be open, or its
+ * names must have been recalled.
+ */
 int scan_dir_look(struct scan_walker *w, struct scan_place *dir, struct err *err);
 /*
  * Record the root, which is the entry of pseudo-directory 0.  *root is set to the root directory,

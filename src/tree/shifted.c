@@ -20,8 +20,8 @@ static void shift_acl(struct buf *room, uint32_t first)
 }
 
 /*
- * Turn file capabilities that hold for root of the machine into capabilities that hold for root of
- * the sandbox, whose id they then contain.
+ * Convert file capabilities.  Capabilities that are valid for root of the machine become
+ * capabilities that are valid for root of the sandbox, and contain the id of that root.
  */
 static void shift_capability(struct buf *room, uint32_t first)
 {

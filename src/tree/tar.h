@@ -26,15 +26,16 @@ struct tar_extent {
 };
 
 struct tar_member {
-	struct str path; /* as in the archive, unchecked */
-	/* target of a symbolic link; of a hard link, the path of an earlier member */
+	struct str path; /* the path in the archive, unchecked */
+	/* target of a symbolic link; for a hard link, the path of an earlier member */
 	struct str link;
-	bool hardlink; /* the member is a hard link to link; the type in mode does not matter */
+	bool hardlink; /* a hard link to 'link'; the type in mode has no meaning */
 	mode_t mode;   /* type and permission bits */
 	uint32_t uid, gid;
 	int64_t mtime; /* ns since the epoch */
 	/*
-	 * set by the reader: the time in the archive is out of range, and mtime is the nearest one
+	 * set by the reader: the time in the archive is out of range, and mtime is the nearest time
+	 * in range
 	 */
 	bool mtime_clamped;
 	uint64_t size;
@@ -42,7 +43,8 @@ struct tar_member {
 	const struct tar_xattr *xattrs;
 	size_t n_xattrs; /* includes system.posix_acl_* and security.capability */
 	const struct tar_extent *extents;
-	size_t n_extents; /* 0 unless sparse; a sparse file that is one hole has none either */
+	/* 0 unless the file is sparse; also 0 for a sparse file that is one hole */
+	size_t n_extents;
 	bool sparse;
 };
 
@@ -77,8 +79,8 @@ struct tar_writer;
 struct tar_writer *tar_writer_open(int fd, struct err *err);
 int tar_writer_member(struct tar_writer *tar, const struct tar_member *member, struct err *err);
 /*
- * Write data of the current member.  All calls together must write exactly the bytes of the file;
- * for a sparse file, the bytes of its extents, in their order.
+ * Write data of the current member.  All calls together must write exactly the bytes of the file.
+ * For a sparse file, these are the bytes of its extents, in their order.
  */
 int tar_writer_data(struct tar_writer *tar, const void *bytes, size_t len, struct err *err);
 /* Write the end marker.  After this the writer can only be closed. */

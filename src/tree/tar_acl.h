@@ -16,7 +16,7 @@
 #define TAR_ACL_NO_ID UINT32_MAX
 #define TAR_ACL_HEADER 4 /* bytes before the entries */
 
-/* The kernel's tags, in the order it requires. */
+/* The kernel's tags, in the order that the kernel requires. */
 enum tar_acl_tag {
 	TAR_ACL_USER_OBJ = 0x01,
 	TAR_ACL_USER = 0x02,
@@ -27,7 +27,7 @@ enum tar_acl_tag {
 };
 
 struct tar_acl_entry {
-	unsigned tag; /* an enum tar_acl_tag, or an unknown tag that was read */
+	unsigned tag; /* an enum tar_acl_tag, or any other number that was read */
 	unsigned perm;
 	uint32_t id;
 };

@@ -4,8 +4,8 @@
 #include "tree/tar_acl.h"
 
 /*
- * libarchive refuses a pax record of 1,000,000 bytes, and also pax records that have 1 MiB
- * together, so the limits for names are lower.
+ * The limits for names are lower than those of libarchive.  libarchive refuses a pax record of
+ * 1,000,000 bytes, and also the pax records of a member if they have 1 MiB together.
  */
 #define TAR_PATH_LIMIT ((size_t)900 << 10) /* for a path or a link target */
 #define TAR_HEADER_LIMIT                                                                           \

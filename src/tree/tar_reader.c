@@ -1,32 +1,32 @@
 /*
- * libarchive reads the archive.  This file corrects what libarchive gets wrong:
+ * libarchive reads the archive.  This file corrects the faults of libarchive:
  *
- * Names.  libarchive converts the names in pax records from UTF-8 to the locale.  If that fails, it
- * keeps the bytes as they are.  In the "C" locale it fails for every name that is not ASCII.  So
- * this file reads in that locale (uselocale, for this thread only), and gets the bytes whatever the
- * locale of the program is.  Each such name causes a warning, which is told apart from real
- * warnings by its error number.
+ * Names.  libarchive converts the names in pax records from UTF-8 to the locale.  If the conversion
+ * fails, libarchive keeps the bytes as they are.  In the "C" locale, the conversion fails for every
+ * name that is not ASCII.  So this file reads in the "C" locale (uselocale, for this thread only),
+ * and gets the bytes whatever the locale of the program is.  Each such name causes a warning.  Its
+ * error number distinguishes this warning from real ones.
  *
  * Times.  pax writes a negative time as sign and magnitude: -1.25 is one and a quarter seconds
- * before the epoch.  libarchive gives the sign to the seconds alone, so this file gives it to the
- * fraction, too.  If the seconds are 0, as in -0.25, libarchive loses the sign.  So our writer adds
- * to such a member a creation time with the same fraction, here -1.25, and this file looks for it.
- * Nothing on Linux restores a creation time.
+ * before the epoch.  libarchive applies the sign only to the seconds, so this file applies the sign
+ * to the fraction, too.  If the seconds are 0, as in -0.25, libarchive loses the sign.  So our
+ * writer adds to such a member a creation time with the same fraction, here -1.25, and this file
+ * looks for it.  Nothing on Linux restores a creation time.
  *
  * ACLs.  Our archives have each ACL twice: byte for byte as SCHILY.xattr.system.posix_acl_*, and as
  * text (SCHILY.acl.*) for other programs.  If a member has an ACL only as text, the ACL becomes the
- * same xattr, and its names are resolved to ids.  The header of such a member has the mask in its
- * group bits.  libarchive replaces these bits by those of the entry group::, so this file takes
- * them from the mask again.
+ * same xattr, and its names are resolved to ids.  The header of such a member has the mask of the
+ * ACL in its group bits.  libarchive replaces these bits by those of the ACL's entry "group::", so
+ * this file sets them from the mask again.
  *
- * Xattr names.  In SCHILY names, GNU tar writes '%' and '=' as %XX, and libarchive does so with
- * more characters.  Of the two, only GNU tar decodes the names when it reads an archive.  This file
- * decodes them, too.
+ * Xattr names.  In SCHILY names, GNU tar writes '%' and '=' as %XX, and libarchive writes more
+ * characters as %XX.  GNU tar decodes the names when it reads an archive, but libarchive does not.
+ * So this file decodes them.
  *
  * End.  libarchive takes the end of the file for the end of the archive.  So an archive that was
  * cut off between two members would look like a complete one with fewer members.  This file
- * requires the end marker: when libarchive has read the marker, its position has moved by at least
- * a block.
+ * requires the end marker.  It detects the marker by libarchive's position: after the marker was
+ * read, the position is at least a block further.
  */
 #include "tree/tar_priv.h"
 
@@ -117,8 +117,8 @@ const char *tar_reader_library(struct err *err)
 }
 
 /*
- * Set the "C" locale until the end of the block, since names stay bytes only in that locale.  Every
- * function that calls libarchive for a name begins with this macro.
+ * Set the "C" locale until the end of the block, since libarchive keeps the bytes of names only in
+ * that locale.  Every function that asks libarchive for a name begins with this macro.
  */
 #define IN_C_LOCALE                                                                                \
 	owned(locale_leave) __attribute__((unused)) locale_t outside_ = uselocale(c_locale)
@@ -132,13 +132,13 @@ static void locale_leave(locale_t *outside)
 
 struct tar_reader {
 	struct archive *archive;
-	struct arena arena; /* data of the current member that the archive_entry does not hold */
+	struct arena arena; /* data of the current member that the archive_entry does not contain */
 	bool ended;
 };
 
 /*
- * Set err to an error of libarchive, after which nothing more is read.  The archive counts as
- * damaged, unless the file itself could not be read.
+ * Set err to the error of libarchive, and read nothing more.  The archive counts as damaged, unless
+ * the file itself could not be read.
  */
 static int reader_failed(struct tar_reader *tar, struct err *err)
 {
@@ -163,7 +163,10 @@ struct tar_reader *tar_reader_open(int fd, struct err *err)
 		tar_reader_close(tar);
 		return NULL;
 	}
-	/* Results are ignored, since a filter may warn that it would call an external program. */
+	/*
+	 * The results are ignored, since a filter may only warn that it would call an external
+	 * program.
+	 */
 	(void)lib.archive_read_support_filter_gzip(tar->archive);
 	(void)lib.archive_read_support_filter_xz(tar->archive);
 	(void)lib.archive_read_support_filter_zstd(tar->archive);
@@ -268,8 +271,8 @@ static int compare_xattrs(const void *a, const void *b)
 }
 
 /*
- * Collect the xattrs of a member.  bsdtar writes each xattr twice, in two notations, of which the
- * first one counts.
+ * Collect the xattrs of a member.  bsdtar writes each xattr twice, in two notations.  Only the
+ * first one is used.
  */
 static int read_xattrs(
 	struct tar_reader *tar, struct archive_entry *entry, struct xattrs *xattrs, struct err *err)
@@ -300,7 +303,7 @@ static int read_xattrs(
 
 /* --- text ACLs --- */
 
-#define ACL_COUNT_LIMIT ((size_t)8000) /* entries; hardly more fit into the value of an xattr */
+#define ACL_COUNT_LIMIT ((size_t)8000) /* entries; the value of an xattr has room for few more */
 
 /*
  * Find the id of a user or group in the text of an ACL.  The text always has a name.  It has a
@@ -352,8 +355,8 @@ static unsigned to_kernel_tag(int tag)
 }
 
 /*
- * Add an ACL of the member to xattrs, unless it says no more than the mode or xattrs has it
- * already.  If the ACL has a mask, *mask is set to it.
+ * Add an ACL of the member to xattrs.  The ACL is left out if it contains no more than the mode
+ * bits, or if xattrs already has it.  If the ACL has a mask, *mask is set to that mask.
  */
 static int read_acl(struct tar_reader *tar, struct archive_entry *entry, int type, struct str name,
 	struct xattrs *xattrs, int *mask, struct err *err)
@@ -537,7 +540,7 @@ int tar_reader_next(struct tar_reader *tar, struct tar_member *member, struct er
 				err, ERR_CORRUPT, "damaged archive: it ends without an end marker");
 		return 0;
 	}
-	/* The warning that the bytes of a name are kept is harmless. */
+	/* libarchive warns that it keeps the bytes of a name.  That warning is harmless. */
 	if (status != ARCHIVE_OK &&
 		!(status == ARCHIVE_WARN && lib.archive_errno(tar->archive) == ERRNO_FORMAT))
 		return reader_failed(tar, err);

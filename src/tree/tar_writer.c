@@ -1,7 +1,8 @@
 /*
- * A small pax writer.  The writer of libarchive 3.6 has these faults: it cuts the names of sparse
- * files to 100 bytes, writes a map that no other program reads for a file that is one hole, prints
- * times before the epoch wrong, and marks every member hdrcharset=BINARY or converts its name.
+ * A small pax writer.  The writer of libarchive 3.6 has four faults.  It cuts the names of sparse
+ * files to 100 bytes.  For a file that is one hole, it writes a map that no other program reads.
+ * It prints times before the epoch wrong.  It also marks every member hdrcharset=BINARY, or else
+ * converts its name.
  *
  * tar_reader.c describes how times before the epoch and ACLs are stored.
  */
@@ -17,13 +18,13 @@
 #include "core/text.h"
 #include "tree/tar_priv.h"
 
-#define TAR_RECORD (20 * TAR_BLOCK) /* by custom, the size of an archive is a multiple of this */
+#define TAR_RECORD (20 * TAR_BLOCK) /* the size of an archive is a multiple of this, by custom */
 
 struct tar_writer {
 	int fd;     /* borrowed */
-	int failed; /* errno of the first failed write; nothing is written after it */
+	int failed; /* errno of the first failed write; nothing is written after that failure */
 	struct buf out;
-	uint64_t written; /* bytes of the archive so far, for the padding */
+	uint64_t written; /* bytes of the archive so far, to compute the padding at the end */
 	/*
 	 * Bytes of data that the current member still lacks, and bytes of padding after its data.
 	 */
@@ -121,7 +122,7 @@ struct tar_writer *tar_writer_open(int fd, struct err *err)
 }
 
 /*
- * The rest of the buffer is not written, so that an archive that was given up does not look
+ * Close the writer without writing the rest of the buffer.  So an incomplete archive does not look
  * complete.
  */
 void tar_writer_close(struct tar_writer *tar)
@@ -221,8 +222,8 @@ static int check_member(const struct tar_member *member, struct err *err)
 }
 
 /*
- * Add a pax record "LENGTH KEY=VALUE\n", whose key is prefix and key joined.  LENGTH is the length
- * of the whole record, its own digits included.
+ * Add a pax record "LENGTH KEY=VALUE\n".  KEY is prefix and key joined.  LENGTH is the length of
+ * the whole record, including the digits of LENGTH.
  */
 static void add_record(struct buf *records, struct str prefix, struct str key, struct str value)
 {
@@ -275,7 +276,10 @@ static void add_mtime(struct buf *records, int64_t mtime)
 		add_time_record(records, "LIBARCHIVE.creationtime", true, 1, fraction);
 }
 
-/* Add one entry of an ACL as text such as "user:1000:rw-".  Returns false if its tag is unknown. */
+/*
+ * Add one entry of an ACL as text, such as "user:1000:rw-".  Returns false if the entry has an
+ * unknown tag.
+ */
 static bool add_acl_entry(struct buf *text, struct tar_acl_entry entry)
 {
 	static const struct {
@@ -404,8 +408,8 @@ static void add_map(struct buf *map, const struct tar_member *member)
 }
 
 /*
- * Fill a numeric field of size bytes, the last of which is NUL.  A number that is too large becomes
- * 0 here, since a pax record has it.
+ * Fill a numeric field of size bytes, including the NUL at its end.  A number that is too large
+ * becomes 0 here, since a pax record has the number.
  */
 static void set_octal(char *field, size_t size, uint64_t number)
 {
@@ -448,8 +452,8 @@ static void set_common(struct header *header, char type, mode_t mode, uint64_t s
 }
 
 /*
- * Write the pax header if there are records.  A program that does not know pax takes the header for
- * a file with the name PaxHeaders/member.
+ * Write the pax header if there are records.  A program that does not know pax takes this header
+ * for a file with the name PaxHeaders/member.
  */
 static int put_records(struct tar_writer *tar, const struct buf *records, struct err *err)
 {

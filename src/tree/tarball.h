@@ -3,14 +3,14 @@
  *
  * Facts that tar cannot express are in extended attributes that only strata understands.  A member
  * with "strata.type" = "socket" is a socket, written as an empty file.  A member with "strata.type"
- * = "unread" is a file or directory whose content is unknown, and "strata.size" is the size of such
- * a file in decimal digits.  Everything else is plain pax, so that other tools can read it.  Any
+ * = "unread" is a file or directory whose content is unknown.  If it is a file, "strata.size" is
+ * its size in decimal digits.  Everything else is plain pax, so that other tools can read it.  Any
  * tar archive can be read.
  *
- * Nothing is extracted: members become objects, and a hostile archive can at worst describe an odd
- * tree.  A "/" in front of a path is dropped.  A member with "..", a member below a non-directory,
- * and a hard link to a missing member are reported and left out.  A time before 1677 or after 2262
- * becomes the nearest time of that range, and is reported.
+ * No file is extracted to disk: members become objects, and a hostile archive can at worst describe
+ * an odd tree.  A "/" in front of a path is dropped.  A member with "..", a member below a
+ * non-directory, and a hard link to a missing member are reported and left out.  A time before 1677
+ * or after 2262 becomes the nearest time of that range, and is reported.
  */
 #pragma once
 #include <stdatomic.h>
@@ -31,8 +31,8 @@ struct tarball_written {
 	_Atomic uint64_t bytes;
 };
 /*
- * Write a tree to fd as an archive.  'written' counts what was written, and may be NULL.  Entries
- * and attributes that an archive cannot hold are reported.
+ * Write a tree to fd as an archive.  'written' gets the numbers of what was written, and may be
+ * NULL.  Entries and attributes that an archive cannot hold are reported.
  */
 int tarball_write(struct store *store, const struct hash *tree, int fd, struct report *report,
 	struct tarball_written *written, struct err *err);

@@ -1,8 +1,9 @@
 /*
- * Members come in any order, and a later one replaces an earlier one, so nothing is final before
- * the end.  Contents are stored as they are read.  The entries wait in a temporary database, keyed
- * by directory and name.  Then the directories are built, the deepest first.  So the subdirectories
- * of a directory are finished before it, and one builder is enough however deep the tree is.
+ * Members come in any order, and a later one replaces an earlier one, so no directory is final
+ * before the end of the archive.  Contents are stored when they are read.  The entries are kept in
+ * a temporary database, with directory and name as the key.  At the end the directories are built,
+ * the deepest first.  So the subdirectories of a directory are built before the directory itself,
+ * and one builder is enough for a tree of any depth.
  */
 #include <stdlib.h>
 
@@ -21,10 +22,10 @@
 /*
  * The root is the entry with an empty name in directory 0.  Other columns of entry:
  *
- *	id      of a directory: the value of dir in its entries; of other types: 0
- *	path    entry_path_hash
- *	inode   of hard-linked names: a number that they share; else 0
- *	body    the entry, without its name, its link group and the content of a directory
+ * 	id      of a directory: the value of dir in its entries; of other types: 0
+ * 	path    entry_path_hash
+ * 	inode   of hard-linked names: a number that they share; else 0
+ * 	body    the encoded entry, without name, link group and content of a directory
  */
 /* clang-format off */
 static const char schema[] =
@@ -37,11 +38,14 @@ static const char schema[] =
 
 #define ROOT_ID 1
 
-/* A directory on the path to the directory that was found last, which is the last level. */
+/*
+ * A directory on the path to the directory that was found last.  The last level is that directory
+ * itself.
+ */
 struct level {
 	int64_t id;
 	uint64_t path;
-	size_t end; /* length of its path, which is the beginning of 'at' */
+	size_t end; /* length of the directory's path, which is a prefix of 'at' */
 };
 
 struct tar_import {
@@ -54,7 +58,7 @@ struct tar_import {
 	char *window;
 	struct buf path, link; /* cleaned paths of the member */
 	struct buf body, target, xattrs;
-	struct buf at; /* path of the directory found last */
+	struct buf at; /* path of the directory that was found last */
 	struct level *levels;
 	size_t n_levels, cap_levels;
 };
@@ -106,8 +110,8 @@ static struct str split_path(const struct buf *path, struct str *name)
 }
 
 /*
- * Find the row of a name in a directory.  Returns 1, or 0 if there is none, or a negative error.
- * body gets the encoded entry, unless it is NULL.
+ * Find the row of a name in a directory.  Returns 1, or 0 if the directory has no such name, or a
+ * negative error.  If body is not NULL, it gets the encoded entry.
  */
 static int find_row(struct tar_import *in, int64_t dir, struct str name, struct row *row,
 	struct buf *body, struct err *err)
@@ -174,7 +178,7 @@ static int put_entry(struct tar_import *in, struct str name, const struct entry 
 	return put_row(in, dir->id, name, in->n_levels, &row, entry, err);
 }
 
-/* Returns how many levels, counted from the root, are also on the way to path. */
+/* Returns the number of levels, counted from the root, that are also on the way to path. */
 static size_t common_levels(const struct tar_import *in, struct str path)
 {
 	size_t n = 1, start = 0;
@@ -200,9 +204,9 @@ static void push_level(struct tar_import *in, int64_t id, uint64_t path, struct 
 static const struct entry plain_dir = { .name = STR(""), .type = ENTRY_DIR, .mode = 0755 };
 
 /*
- * Find the directory at path and make it the last of the levels.  Returns 1, or 0 if there is none.
- * If make is set, missing directories are made, and 0 means that something other than a directory
- * is in the way.
+ * Find the directory at path and make it the last level.  Returns 1, or 0 if there is none.  If
+ * make is set, missing directories are made.  Then 0 means that something other than a directory is
+ * in the way.
  */
 static int find_dir(struct tar_import *in, struct str path, bool make, struct err *err)
 {
@@ -256,7 +260,7 @@ static void entry_of_member(const struct tar_member *member, struct entry *entry
 	}
 }
 
-/* Apply an attribute that only strata understands to an entry. */
+/* Apply an attribute that only strata understands to the entry. */
 static void apply_own_xattr(struct entry *entry, const struct tar_xattr *xattr)
 {
 	if (str_eq(xattr->name, TARBALL_OURS_TYPE) && str_eq(xattr->value, TARBALL_TYPE_SOCKET) &&
@@ -508,9 +512,9 @@ static int build_dir(struct tar_import *in, struct treebuild *build, int64_t id,
 }
 
 /*
- * Find the directory to build after the one with *depth and *id, the deepest first.  Returns 1, or
- * 0 if there is none left, or a negative error.  Its name is put into in->path, and its body into
- * in->target.
+ * Find the directory to build after the one with *depth and *id.  The deepest directories are built
+ * first.  Returns 1, or 0 if no directory is left, or a negative error.  in->path gets the name of
+ * the directory, and in->target its body.
  */
 static int next_dir(
 	struct tar_import *in, int64_t *depth, int64_t *id, int64_t *parent, struct err *err)

@@ -1,7 +1,7 @@
 /*
- * One iterator walks the tree.  When a subdirectory ends, the iterator opens its parent again and
- * finds its place by name.  The first names of hard-linked files are kept in a temporary database.
- * So memory grows only with the depth of the tree.
+ * One iterator walks the tree.  When a subdirectory ends, the iterator opens the parent again and
+ * finds the name of the subdirectory in it.  The first names of hard-linked files are kept in a
+ * temporary database.  So memory grows only with the depth of the tree.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,10 @@
 #include "tree/treeiter.h"
 #include "tree/xattrs.h"
 
-/* A directory that is being written.  Its path is the beginning of path, up to end. */
+/*
+ * A directory that is being written.  Its path is the first 'end' bytes of the field path of struct
+ * tar_export.
+ */
 struct frame {
 	enum entry_content content;
 	struct hash hash;
@@ -59,8 +62,8 @@ static int64_t member_time(struct tar_export *out, const struct entry *entry)
 }
 
 /*
- * Collect the data runs of a chunk list.  *at is the offset that was reached in the file of size
- * bytes.  level is the level that the list must have, or -1 for the top list.
+ * Collect the data runs of a chunk list.  *at is the offset in the file, of size bytes, up to which
+ * runs were collected.  level is the level that the list must have, or -1 for the top list.
  */
 static int gather_extents(struct tar_export *out, const struct hash *hash, uint64_t size,
 	uint64_t *at, int level, struct err *err)
@@ -111,7 +114,7 @@ static int write_run(void *arg, const void *bytes, uint64_t len, struct err *err
 {
 	struct tar_export *out = arg;
 
-	/* The member's map already has the hole. */
+	/* The map of the member already contains the hole. */
 	if (!bytes)
 		return 0;
 	int r = tar_writer_data(out->tar, bytes, (size_t)len, err);
@@ -150,8 +153,8 @@ static int load_xattrs(
 }
 
 /*
- * Load the xattrs of a member.  Those that only strata understands come first, so that the others
- * can be left out.
+ * Load the xattrs of a member.  The xattrs that only strata understands come first, since they must
+ * not be left out.
  */
 static int load_extras(
 	struct tar_export *out, const struct entry *entry, struct extras *extras, struct err *err)
@@ -215,9 +218,9 @@ static int add_first_name(struct tar_export *out, uint64_t group, struct err *er
 }
 
 /*
- * Write the header of a member.  The first 'ours' xattrs must be written.  If the archive cannot
- * hold the other xattrs, they are left out.  Returns 1, or 0 if the member still exceeds the limits
- * of an archive.  Both cases are reported.
+ * Write the header of a member.  The first 'ours' xattrs must be written.  The other xattrs are
+ * left out if the archive cannot hold them.  Returns 1, or 0 if the member exceeds the limits of an
+ * archive even so.  Both cases are reported.
  */
 static int write_head(
 	struct tar_export *out, struct tar_member *member, size_t ours, struct err *err)
@@ -315,7 +318,7 @@ static int enter_directory(struct tar_export *out, const struct entry *dir, stru
 	return treeiter_open(&out->iter, dir, err);
 }
 
-/* Return to the parent directory and step past the subdirectory that has ended. */
+/* Return to the parent directory, and move past the subdirectory that has ended. */
 static int leave_directory(struct tar_export *out, struct err *err)
 {
 	struct frame *ended = &out->frames[--out->n_frames];

@@ -1,7 +1,7 @@
 /*
  * The calling thread walks both trees and does everything that touches directories.  Threads write
- * the content of plain files.  The attributes of a directory are set when its last job has ended,
- * because each new name in it moves its mtime.
+ * the content of plain files.  The attributes of a directory are set when the last job in it has
+ * ended, because each new name in the directory changes its mtime.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,8 +33,8 @@ void treeapply_report(struct treeapply_dir *dir, const char *name, enum report_k
 }
 
 /*
- * Whether an error ends the run.  A full or broken disk does, but an attribute that this machine
- * cannot set does not.
+ * Whether an error ends the run.  A full or broken disk ends the run, but an attribute that this
+ * machine cannot set does not.
  */
 static bool is_fatal(int error)
 {
@@ -114,16 +114,14 @@ static int open_dir(struct treeapply_dir *dir, const char *name)
 	return fd;
 }
 
-/* Note that something in dir is going to change. */
+/* Note that a name in dir is going to change. */
 static void mark_touched(struct treeapply_dir *dir)
 {
 	struct statx stx;
 
 	if (atomic_exchange(&dir->touched, true))
 		return;
-	/*
-	 * A directory of ours gets write permission, if it has none, until its attributes are set.
-	 */
+	/* Give a directory of this user write permission, until its attributes are set. */
 	if (geteuid() && at_fd_stat(dir->fd, &stx) == 0 && (stx.stx_mode & 0300) != 0300)
 		(void)fchmod(dir->fd, (stx.stx_mode & 07777) | 0700);
 }
@@ -131,8 +129,8 @@ static void mark_touched(struct treeapply_dir *dir)
 /* ------------------------------------------------------------------ removal */
 
 /*
- * Whether another file system, which is not part of the tree, is mounted over name.  If so, that is
- * reported.
+ * Whether another file system is mounted over name.  That file system is not part of the tree.  If
+ * there is one, it is reported.
  */
 static bool is_covered(struct treeapply_dir *dir, const char *name)
 {
@@ -185,7 +183,7 @@ static int remove_dir(
 	buf_truncate(&apply->path, len);
 	if (r >= 0 && unlinkat(dir->fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT) {
 		if (errno == ENOTEMPTY || errno == EEXIST) {
-			/* The directory stays, so undo the chmod that let us in. */
+			/* The directory stays, so undo the chmod of open_dir. */
 			(void)at_name_chmod(dir->fd, name, was.stx_mode & 07777);
 			treeapply_report(dir, name, REPORT_UNRESTORED,
 				"kept: it holds files that are not in the history", 0);
@@ -195,7 +193,7 @@ static int remove_dir(
 	return r;
 }
 
-/* Make a whiteout, which says in a layer that the name in the tree below is deleted. */
+/* Make a whiteout: in a layer, it marks a name of the tree below as deleted. */
 static int make_whiteout(struct treeapply_dir *dir, const char *name, struct err *err)
 {
 	if (mknodat(dir->fd, name, S_IFCHR, makedev(0, 0)) < 0)
@@ -227,8 +225,8 @@ static int remove_entry(
 /* ------------------------------------------------------------------ entries */
 
 /*
- * Whether fd is the environment.  A tree from elsewhere may have a directory at the path of the
- * environment.
+ * Whether fd is the environment.  The tree may come from another machine and have a directory at
+ * the path of the environment.
  */
 static bool is_environment(const struct treeapply *apply, int fd)
 {
@@ -274,7 +272,8 @@ static int make_dir(struct treeapply_dir *dir, const char *name, const struct en
 }
 
 /*
- * Make the entry 'to' at name.  'from' is the entry that is there now and may be replaced, or NULL.
+ * Make the entry 'to' at name.  'from' is the entry that is at name now and may be replaced, or
+ * NULL.
  */
 static int make_entry(struct treeapply_dir *dir, const char *name, const struct entry *from,
 	const struct entry *to, struct err *err)
@@ -284,8 +283,8 @@ static int make_entry(struct treeapply_dir *dir, const char *name, const struct 
 		treeapply_report(dir, name, REPORT_UNRESTORED,
 			"its content could not be read when it was captured", 0);
 		/*
-		 * A file that is there stays, since the content of another moment is better than
-		 * none.
+		 * An existing file stays, since the content of another moment is better than no
+		 * content.
 		 */
 		if (from)
 			return 0;
@@ -297,7 +296,10 @@ static int make_entry(struct treeapply_dir *dir, const char *name, const struct 
 
 		if (r != 0)
 			return r < 0 ? r : 0;
-		/* Other names are going to be linked to this one, so it is written at once. */
+		/*
+		 * Other names are going to be linked to this one, so this file is written at once
+		 * and not by a thread.
+		 */
 		r = to->type == ENTRY_FILE
 			    ? treeput_file(dir, name, from, to, dir->apply->temp++, err)
 			    : treeput_small(dir, name, from, to, err);
@@ -350,7 +352,7 @@ static int change_entry(struct treeapply_dir *dir, const char *name, const struc
 	}
 	bool attributes = entry_same_content(from, to) && from->link == to->link &&
 			  to->content != ENTRY_UNREAD;
-	/* A hard-linked file may already have got its new attributes by another name. */
+	/* The attributes of a hard-linked file may already be set, by another name of the file. */
 	if (!treeput_still_same(dir->fd, name, from) &&
 		!(attributes && to->link && treeput_still_same(dir->fd, name, to))) {
 		treeapply_report(dir, name, REPORT_UNRESTORED, TREEAPPLY_KEPT, 0);

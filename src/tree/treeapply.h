@@ -1,14 +1,14 @@
 /*
  * treeapply - turns a live directory that holds tree A into tree B.
  *
- * It touches only the files that differ.  A file is removed only if A has it and it still looks as
- * in A.  A file that was added or changed meanwhile is left alone and reported, so nothing is lost
- * that was not captured.  Contents come from the store.  A file that replaces another is written
- * under a temporary name and renamed over it.  Anything that this machine cannot restore (an owner,
- * a device node, an attribute) is reported, and treeapply goes on.
+ * Only files that differ are touched.  A file is removed only if A has the file and it still looks
+ * as in A.  A file that was added or changed meanwhile is left alone and reported, so no file is
+ * lost that was not captured.  Contents come from the store.  A file that replaces another is
+ * written under a temporary name and renamed over it.  Anything that this machine cannot restore
+ * (an owner, a device node, an attribute) is reported, and treeapply goes on.
  *
- * After a crash the directory is a mixture of A and B.  A new scan and a further treeapply from the
- * scanned tree complete it.
+ * After a crash the directory is a mixture of A and B.  To complete the change, scan the directory
+ * again, and run treeapply from the scanned tree to B.
  */
 #pragma once
 #include <stdatomic.h>
@@ -44,11 +44,11 @@ struct treeapply_options {
 	bool durable;  /* sync the files before the return */
 	bool squashed; /* owners are not set: see treemerge.h */
 	/*
-	 * Added to each id of the tree if fd is seen through a mount that moves ids (shifted.h);
-	 * else 0.
+	 * If fd is seen through a mount that moves ids (shifted.h): the number that is added to
+	 * each id of the tree; else 0.
 	 */
 	uint32_t shift;
-	/* directory that is left alone, for instance the environment itself; or NULL */
+	/* a directory that is left alone, for instance the environment itself; or NULL */
 	const struct scan_skip *skip;
 	struct applied *applied; /* takes notes of the inodes that were made or changed, or NULL */
 	struct report *report;

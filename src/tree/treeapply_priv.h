@@ -1,9 +1,10 @@
 /*
  * treeapply_priv - shared by the parts of treeapply: the walk over both trees (treeapply.c), the
- * attributes of one file (treeattrs.c), and putting one new file in its place (treeput.c).
+ * attributes of one file (treeattrs.c), and the writing of one new file (treeput.c).
  *
- * Hard links: an entry changes whenever its group does (entry.h), so the walk meets all names of a
- * changed group.  The first name becomes the group's anchor, and the others are linked to it.
+ * Hard links: an entry changes whenever its link group changes (entry.h), so the walk finds all
+ * names of a changed group.  The first name that is made becomes the group's anchor, and the others
+ * are linked to the anchor.
  */
 #pragma once
 #include <pthread.h>
@@ -14,7 +15,7 @@
 #include "tree/treeapply.h"
 
 #define TREEAPPLY_KEPT "kept: its present state was never captured"
-/* if more files are written, one syncfs is made instead of an fsync for each */
+/* up to this number, each written file is synced by itself; for more files, one syncfs syncs all */
 #define TREEAPPLY_SYNC_EACH_MAX 64
 
 struct treeapply;
@@ -24,14 +25,15 @@ struct treeapply_dir {
 	struct treeapply *apply;
 	int fd;
 	atomic_int refs;
-	atomic_bool touched; /* its attributes must be set at the end */
-	struct entry want;   /* the attributes to set, without strings */
+	/* a name in the directory has changed, so its attributes must be set at the end */
+	atomic_bool touched;
+	struct entry want; /* the attributes to set, without strings */
 	struct str path;
 };
 
 struct treeput_anchor {
 	uint64_t group;
-	char *dir; /* relative path of its directory */
+	char *dir; /* relative path of the directory that has the name */
 	char *name;
 };
 
@@ -59,8 +61,8 @@ struct treeapply_change {
 };
 
 /*
- * Whether the directory is part of an overlay, in which some attributes and devices have a meaning
- * of their own.
+ * Whether the directory is part of an overlay.  There, some attributes and devices have a special
+ * meaning.
  */
 static inline bool treeapply_in_overlay(const struct treeapply_dir *dir)
 {
@@ -81,7 +83,7 @@ void treeapply_report(struct treeapply_dir *dir, const char *name, enum report_k
  */
 int treeapply_failed(
 	struct treeapply_dir *dir, const char *name, const char *what, int error, struct err *err);
-/* Note a failure of a job, which makes the whole run fail.  The first one is kept. */
+/* Note a failure of a job, which makes the whole run fail.  Only the first failure is kept. */
 void treeapply_note_error(struct treeapply *apply, const struct err *err);
 /* Drop a reference to dir.  With the last reference, the attributes of the directory are set. */
 void treeapply_dir_done(struct treeapply_dir *dir);
@@ -93,23 +95,26 @@ void treeapply_dir_done(struct treeapply_dir *dir);
 int treeattrs_set(struct treeapply_dir *dir, int dirfd, const char *name, const char *shown,
 	const struct entry *want, struct treeapply_change *changed, struct err *err);
 /*
- * Note a changed inode for the next scan.  'made' says that the inode is new or a directory, whose
- * old ctime is not used.
+ * Note a changed inode for the next scan.  'made' is true if the inode is new or is a directory;
+ * its old ctime is then not used.
  */
 void treeattrs_note(struct treeapply_dir *dir, const struct statx *now,
 	const struct treeapply_change *changed, bool made);
-/* Note the inode of a name in dir, unless the name belongs to another inode than ino by now. */
+/*
+ * Note the inode of a name in dir.  If the name belongs to another inode than ino by now, nothing
+ * is noted.
+ */
 void treeattrs_note_name(struct treeapply_dir *dir, const char *name, uint64_t ino,
 	const struct treeapply_change *changed, bool made);
 
 /*
- * Whether the live file still matches the captured entry.  If not, it must not be removed or
- * changed.
+ * Whether the live file still matches the captured entry.  A file that does not match must not be
+ * removed or changed.
  */
 bool treeput_still_same(int dirfd, const char *name, const struct entry *entry);
 /*
  * The functions below put an entry in its place.  'from' is the entry that may be replaced, or
- * NULL.  They return 1, or 0 if the name was left alone and a report says why.
+ * NULL.  They return 1, or 0 if the file at name was left alone and the reason was reported.
  */
 int treeput_file(struct treeapply_dir *dir, const char *name, const struct entry *from,
 	const struct entry *entry, unsigned temp, struct err *err);
@@ -119,8 +124,8 @@ void treeput_file_later(struct treeapply_dir *dir, const char *name, const struc
 /* Put a symbolic link or a special file in its place. */
 int treeput_small(struct treeapply_dir *dir, const char *name, const struct entry *from,
 	const struct entry *entry, struct err *err);
-/* Link name to the anchor of its group.  Here 0 means that there is no usable anchor. */
+/* Link name to the anchor of its group.  Here the result 0 means that there is no usable anchor. */
 int treeput_link(struct treeapply_dir *dir, const char *name, const struct entry *from,
 	const struct entry *entry, struct err *err);
-/* Make a name the anchor of its group, to which other names of the group are linked. */
+/* Make a name the anchor of its group.  Other names of the group are then linked to this name. */
 void treeput_anchor(struct treeapply *apply, uint64_t group, struct str dir, const char *name);

@@ -26,7 +26,7 @@ static int set_owner(int dirfd, const char *name, const struct entry *want, uint
 	if (fchownat(dirfd, name, uid, gid, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
 	int error = errno;
-	/* We may at least be allowed to change the group. */
+	/* The change of owner may be forbidden, and the change of the group allowed. */
 	if (now->stx_gid != gid)
 		(void)!fchownat(dirfd, name, (uid_t)-1, gid, AT_SYMLINK_NOFOLLOW);
 	return -error;
@@ -74,7 +74,7 @@ static int set_xattrs(struct treeapply_dir *dir, int dirfd, const char *name, co
 	char list[8];
 	int r;
 
-	/* In the common case, no attribute is wanted and none is there. */
+	/* In the common case, no attribute is wanted and the file has none. */
 	if (hash_is_none(&entry->xattrs) && at_xattr_list(dirfd, name, list, sizeof(list)) == 0)
 		return 0;
 	if (!hash_is_none(&entry->xattrs)) {
@@ -116,8 +116,8 @@ static int set_xattrs(struct treeapply_dir *dir, int dirfd, const char *name, co
 }
 
 /*
- * Stat a name.  "." means dirfd itself, which can be reached by its descriptor even if we may not
- * search the directory.
+ * Stat a name.  The name "."  means dirfd itself, which can be inspected by its descriptor even if
+ * this user may not search the directory.
  */
 static int stat_name(int dirfd, const char *name, struct statx *now)
 {
@@ -133,7 +133,7 @@ static int set_mode(int dirfd, const char *name, mode_t mode)
 
 /*
  * Whether the file really has the mode that was set.  The kernel silently clears the setgid bit if
- * the group is not one of ours.
+ * this user is not in the group of the file.
  */
 static bool has_mode(int dirfd, const char *name, mode_t mode)
 {

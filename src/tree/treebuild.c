@@ -1,8 +1,9 @@
 /*
- * A node ends after an item whose name has a hash with enough trailing zero bits: NODE_BITS for a
- * leaf, and NODE_BITS more for each level above.  So the boundaries of a level are also boundaries
- * of the level below.  An insertion or deletion moves at most the boundaries around it, and a
- * change of attributes moves none.  If ITEMS_MAX items come without a boundary, the node ends, too.
+ * The names decide where a node ends.  A node ends after an item if the hash of its name has enough
+ * trailing zero bits: NODE_BITS for a leaf, and NODE_BITS more for each level above.  So the
+ * boundaries of a level are also boundaries of the level below.  An insertion or deletion moves at
+ * most the boundaries around it, and a change of attributes moves none.  A node of ITEMS_MAX items
+ * ends in any case.
  */
 #include "tree/treebuild.h"
 
@@ -89,7 +90,10 @@ static int close_level(struct treebuild *build, unsigned level, struct err *err)
 	if (level + 1 >= TREENODE_LEVELS)
 		return err_set(err, ERR_LIMIT, "directory too large");
 	empty_level(&build->level[level]);
-	/* node.last points into the buffer last of this level, which empty_level leaves alone. */
+	/*
+	 * node.last points into the buffer 'last' of this level.  empty_level does not change that
+	 * buffer.
+	 */
 	return add_item(build, level + 1, &node, err);
 }
 

@@ -1,8 +1,8 @@
 /*
  * treebuild - makes the stored form of one directory from its sorted entries.
  *
- * Entries must be added in name order.  They are not kept: the builder needs memory only for one
- * unfinished node of each level, whatever the size of the directory.
+ * Entries must be added in name order.  The builder does not keep them: whatever the size of the
+ * directory, it needs memory only for one unfinished node of each level.
  */
 #pragma once
 #include "store/store.h"
@@ -27,7 +27,8 @@ void treebuild_freep(struct treebuild **build);
 int treebuild_add(struct treebuild *build, const struct entry *entry, struct err *err);
 /*
  * Finish the directory, and set content, hash, count and size of its entry dir.  The content is
- * ENTRY_EMPTY, or ENTRY_TREE with the hash of the top node.  The builder is then empty again.
+ * ENTRY_EMPTY, or ENTRY_TREE with the hash of the top node.  Afterwards the builder is empty and
+ * can be used again.
  */
 int treebuild_finish(struct treebuild *build, struct entry *dir, struct err *err);
 

@@ -1,6 +1,6 @@
 /*
  * Renames can be reported only when all additions and deletions are known.  So the trees are walked
- * twice.  The first walk collects candidates for renames.  The second walk reports the changes, and
+ * twice.  The first walk collects candidates for renames.  The second walk reports the changes; it
  * finds most nodes in the cache of the store.
  */
 #include "tree/treediff.h"
@@ -105,7 +105,7 @@ static int report_change(struct walk *walk, const struct treediff_change *change
 
 /*
  * Report an addition, a deletion or a rename.  Candidates were collected in the same order, so the
- * next candidate belongs to this entry.  *inside is set to whether the entries below must be
+ * next candidate belongs to this entry.  *inside becomes true if the entries below must be
  * reported, too.
  */
 static int report_one_sided(
@@ -173,7 +173,8 @@ static int walk_one_side(struct walk *walk, const struct entry *entry, bool gone
 		return 0;
 	if (wanted && walk->collecting) {
 		if (list->n >= RENAMES_MAX)
-			return 0; /* further changes are reported without renames */
+			/* too many candidates: further changes are reported without renames */
+			return 0;
 		self = renames_add(
 			list, entry, gone ? arena_str(&walk->arena, path) : (struct str){ 0 });
 	} else if (wanted) {

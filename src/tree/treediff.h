@@ -22,7 +22,7 @@ enum treediff_what {
 	TREEDIFF_XATTR = 1 << 4,
 	TREEDIFF_TARGET = 1 << 5,
 	TREEDIFF_TYPE = 1 << 6,
-	TREEDIFF_LINK = 1 << 7, /* the set of names that the file is hard-linked with */
+	TREEDIFF_LINK = 1 << 7, /* hard links: the set of other names of the file */
 };
 #define TREEDIFF_WHATS 8
 const char *treediff_what_name(unsigned bit); /* the name of a single bit */
@@ -31,7 +31,7 @@ struct treediff_change {
 	char op;               /* '+' '-' 'M' 'T' (type) 'R' */
 	struct str path;       /* "" is the root directory */
 	struct str new_path;   /* for 'R' */
-	unsigned what;         /* for 'M', 'T' and 'R' */
+	unsigned what;         /* bits of enum treediff_what, for 'M', 'T' and 'R' */
 	const struct entry *a; /* NULL for '+'; for 'R' without name and target */
 	const struct entry *b; /* NULL for '-' */
 };
@@ -49,7 +49,8 @@ struct treediff_counts {
 
 /*
  * Call change for each difference between the trees a and b, and count the differences in counts.
- * A negative value of change ends the comparison and is returned.  change and counts may be NULL.
+ * If change returns a negative value, the comparison ends and returns this value.  change and
+ * counts may be NULL.
  */
 int treediff_run(struct store *store, const struct hash *a, const struct hash *b,
 	const struct treediff_options *options,
@@ -57,8 +58,8 @@ int treediff_run(struct store *store, const struct hash *a, const struct hash *b
 	struct treediff_counts *counts, struct err *err);
 
 /*
- * Whether the options select this path, or a path below it.  *wanted is set to whether the path
- * itself is selected.
+ * Whether the options select this path or a path below it.  *wanted becomes true if the path itself
+ * is selected.
  */
 bool treediff_selects(const struct treediff_options *options, struct str path, bool *wanted);
 /* Returns how two entries of the same name differ, as bits of enum treediff_what. */

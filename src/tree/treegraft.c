@@ -10,8 +10,8 @@ struct graft_dir {
 };
 
 /*
- * Find the entry of name in dir.  Returns 1 with the entry, whose strings are valid as long as iter
- * is not moved, or 0 if dir has no such name, is NULL or is no directory.
+ * Find the entry of name in dir.  Returns 1 with the entry, or 0 if there is none.  dir may be NULL
+ * or a file.  The strings of the entry are valid until iter is moved.
  */
 static int find_child(struct treeiter *iter, const struct entry *dir, struct str name,
 	struct entry *entry, struct err *err)
@@ -22,8 +22,8 @@ static int find_child(struct treeiter *iter, const struct entry *dir, struct str
 }
 
 /*
- * Build the directory base with the entry 'with' in the place of name.  If 'with' is NULL, name is
- * left out.
+ * Build the directory base, with the entry 'with' in place of the entry called name.  If 'with' is
+ * NULL, the directory gets no such entry.  If base is NULL, the directory has no other entries.
  */
 static int rebuild(struct store *store, const struct entry *base, struct str name,
 	const struct entry *with, struct entry *out, struct err *err)
@@ -55,9 +55,9 @@ static int rebuild(struct store *store, const struct entry *base, struct str nam
 }
 
 /*
- * Build the directory base with the entry at path taken from source.  base or source may be NULL.
- * *out has the attributes of base, or of source if there is no base.  *keep becomes false if
- * nothing is left.
+ * Build the directory base, with the entry at path taken from source.  base or source may be NULL.
+ * *out has the attributes of base, or those of source if base is NULL.  *keep becomes false if the
+ * directory should not exist.
  */
 static int graft_dir(struct graft_dir *state, const struct entry *base, const struct entry *source,
 	struct str path, struct entry *out, bool *keep, struct err *err)
@@ -95,7 +95,7 @@ static int graft_dir(struct graft_dir *state, const struct entry *base, const st
 
 		*out = usable || !source ? *base : *source;
 		if (!usable && !keep_child)
-			*out = *base; /* source has nothing to put there, so base stays */
+			*out = *base; /* source has no entry to put there, so base stays */
 		else
 			r = rebuild(store, usable ? base : NULL, name, keep_child ? &child : NULL,
 				out, err);
@@ -216,7 +216,10 @@ int treegraft_put(struct store *store, const struct hash *base, const struct ent
 		r = put_entry(store, &root, what, path, &with, err);
 	else
 		r = replace_entry(store, &root, what, &with, err);
-	/* The link groups in 'what' were computed from paths elsewhere, so they are corrected. */
+	/*
+	 * The link groups in 'what' were computed from the paths of another tree, so they are
+	 * corrected.
+	 */
 	out = with;
 	out.name = STR("");
 	if (r >= 0)

@@ -209,7 +209,9 @@ int treeiter_path(struct treeiter *iter, const struct hash *tree, struct str pat
 			return err_set(err, ERR_INVALID, "'..' in a path");
 		if (dir.type != ENTRY_DIR)
 			return 0;
-		/* The strings of dir become invalid below, so only its hash is copied. */
+		/*
+		 * The strings of dir become invalid with the next call, so only its hash is copied.
+		 */
 		struct entry parent = {
 			.type = ENTRY_DIR, .content = dir.content, .hash = dir.hash
 		};

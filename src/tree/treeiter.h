@@ -32,8 +32,8 @@ int treeiter_open(struct treeiter *iter, const struct entry *dir, struct err *er
 /* Read the next entry.  Returns 1, or 0 after the last entry, or a negative error. */
 int treeiter_next(struct treeiter *iter, struct entry *entry, struct err *err);
 /*
- * Skip nodes that come next in both iterators and are equal.  This is only allowed if all entries
- * that were read from either iterator have been compared.
+ * Skip nodes that come next in both iterators and are equal.  A caller may do this only after it
+ * has compared all entries that it has read from both iterators.
  */
 int treeiter_skip_equal(struct treeiter *a, struct treeiter *b, struct err *err);
 /* Close the open directory, so that treeiter_open can open another one. */
@@ -41,7 +41,7 @@ void treeiter_close(struct treeiter *iter);
 
 /*
  * Open the directory dir and find its entry called name.  Returns 1, or 0 if there is none, or a
- * negative error.  treeiter_next then continues after the entry.
+ * negative error.  Afterwards treeiter_next returns the entries that follow.
  */
 int treeiter_find(struct treeiter *iter, const struct entry *dir, struct str name,
 	struct entry *entry, struct err *err);

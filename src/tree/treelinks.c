@@ -8,18 +8,22 @@
 #include "tree/treebuild.h"
 #include "tree/treeiter.h"
 
-/* One hard-linked name. */
+/* One name of a hard-linked file. */
 struct treelinks_member {
-	uint64_t group;   /* 0: a file with one name, which may become linked */
+	uint64_t group;   /* 0: a file that had one name, and may get further ones */
 	uint64_t path;    /* entry_path_hash */
 	struct hash same; /* equal for files that could be one inode */
 };
 
-/* A group of base outside the path, or of source inside the path. */
+/*
+ * A link group: the names of a group of base that are outside the path, or the names of a group of
+ * source that are inside the path.
+ */
 struct group {
-	uint64_t id; /* for a single file: hash of its path */
+	uint64_t id; /* number of the group; for a single file: hash of its path */
 	bool single;
-	uint64_t sum, count;  /* sum of the path hashes and number of the members that remain */
+	/* sum of the path hashes of the members that remain, and their number */
+	uint64_t sum, count;
 	struct group *joined; /* the outside group that this group becomes part of */
 };
 
@@ -29,8 +33,8 @@ struct groups {
 };
 
 /*
- * A position in a walk: on the way to the path, inside it, or elsewhere.  On the way, rest is the
- * part of the path that is still to go.
+ * A position in a walk: on the way to the path, inside the path, or elsewhere.  On the way, 'rest'
+ * is the part of the path that lies below the position.
  */
 struct walk_place {
 	struct str rest;
@@ -41,7 +45,7 @@ struct regroup {
 	struct store *store;
 	struct walk_place start; /* the position of the root */
 	struct groups outside, inside;
-	/* For the current walk: */
+	/* The following members describe the current walk. */
 	bool want_inside;
 	/* a file on the way to the path is going to be replaced, and counts as inside */
 	bool gives_way;
@@ -108,7 +112,7 @@ static struct group *find_group(const struct groups *groups, uint64_t id, bool s
 	return groups->n ? bsearch(&key, groups->list, groups->n, sizeof(key), compare_ids) : NULL;
 }
 
-/* A hash of everything that all names of an inode have in common. */
+/* A hash of all attributes that the names of one inode have in common. */
 static struct hash hash_without_name(const struct entry *entry)
 {
 	owned(buf_release) struct buf bytes = BUF_INIT;
@@ -163,8 +167,8 @@ static int collect_names(struct regroup *regroup, const struct entry *entry, uin
 		return 0;
 	}
 	/*
-	 * Skip directories that cannot have a wanted name.  Names inside are found only below the
-	 * directories on the way to the path, and all names below the path are inside.
+	 * Skip a directory that cannot contain a wanted name.  Names inside the path are found only
+	 * below the directories on the way to the path.  All names below the path are inside.
 	 */
 	if (place->inside ? !regroup->want_inside : regroup->want_inside && !place->on_way)
 		return 0;
@@ -223,7 +227,7 @@ static uint64_t id_of(const struct group *group)
 	return group->sum ? group->sum : 1;
 }
 
-/* Whether each group has all its members. */
+/* Whether each group has all its members.  A group with missing members has another number. */
 static bool are_complete(const struct groups *groups)
 {
 	for (size_t i = 0; i < groups->n; i++)
@@ -235,9 +239,9 @@ static bool are_complete(const struct groups *groups)
 /* ------------------------------------------------------------------ joining */
 
 /*
- * Join groups across the path.  A group of source may have names both inside and outside.  Its
- * names inside join the group of a name outside again, if base still has that name as the same
- * file.
+ * Join groups across the path.  A group of source may have names both inside and outside the path.
+ * Its names inside are joined to the group that a name outside has now.  The name outside must
+ * still be the same file in base.
  */
 static void join_groups(struct regroup *regroup, const struct treelinks_names *in_source,
 	const struct treelinks_names *in_base)
@@ -315,8 +319,8 @@ static int rewrite_groups(struct regroup *regroup, struct entry *entry, uint64_t
 }
 
 /*
- * Correct the groups if some of them have names both inside and outside the path: collect the names
- * outside, join the groups and renumber them.
+ * Correct the groups when some of them have names both inside and outside the path.  The names
+ * outside are collected, the groups are joined, and the names get their new numbers.
  */
 static int regroup_across(struct regroup *regroup, const struct entry *base,
 	const struct entry *source, struct entry *grafted, struct err *err)

@@ -1,16 +1,16 @@
 /*
  * treelinks - corrects the hard links in a tree that was put together from parts of other trees.
  *
- * The number of a link group is computed from all its names (entry.h), so in such a tree some
- * groups have wrong numbers.
+ * The number of a link group is computed from the paths of all its names (entry.h).  So in a tree
+ * that was put together, some groups have wrong numbers.
  *
  * These rules hold for a graft, which takes the subtree at one path from another tree, the source:
  *
- *	Names outside the path stay linked to each other, whatever happens inside.
- *	Names inside are linked to each other as in the source.
- *	A name inside is linked to a name outside as in the source, if the name outside is still the
- *	same file.  So a deleted link comes back as a link.  If the name outside has changed since,
- *	the link is given up, so that no file outside the path gets other content or attributes.
+ * 	Names outside the path stay linked to each other, whatever happens inside.
+ * 	Names inside are linked to each other as in the source.
+ * 	A name inside is linked to a name outside as in the source, if the name outside is still the
+ * 	same file.  So a deleted link comes back as a link.  If the name outside has changed since,
+ * 	the link is given up, so that no file outside the path gets other content or attributes.
  */
 #pragma once
 #include "store/store.h"
@@ -34,8 +34,8 @@ void treelinks_add(struct treelinks_names *names, uint64_t group, uint64_t path)
 void treelinks_release(struct treelinks_names *names);
 
 /*
- * Correct the groups in the tree of root, which has lost the names in 'lost' in a merge.  The whole
- * tree is read only if a group has lost some but not all of its names.
+ * Correct the groups in the tree of root after a merge in which the tree has lost the names in
+ * 'lost'.  The whole tree is read only if a group has lost some but not all of its names.
  */
 int treelinks_settle_lost(
 	struct store *store, struct treelinks_names *lost, struct entry *root, struct err *err);

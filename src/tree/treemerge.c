@@ -12,10 +12,10 @@ struct treemerge_level {
 	struct treebuild build;
 	uint64_t path; /* entry_path_hash */
 	uint32_t uid, gid;
-	struct hash xattrs; /* of the directory, without the opaque mark */
+	struct hash xattrs; /* xattrs of the directory, without the opaque mark */
 	bool over;          /* the lower tree has a directory here */
-	bool touched;       /* some entry differs from the entry below */
-	bool lost;          /* some entry hides hard links */
+	bool touched;       /* an entry differs from the entry of the same name below */
+	bool lost;          /* an entry hides hard links of the lower tree */
 	struct entry below; /* the directory in the lower tree, without strings */
 	struct treeiter iter;
 	struct entry next; /* the next entry of the directory below */
@@ -65,7 +65,7 @@ static int remove_opaque_mark(struct store *store, struct hash *xattrs, struct e
 /* ------------------------------------------------------------------- hiding */
 
 /*
- * Note the hard links of a hidden entry of the lower tree and of everything in it.  Returns 1 if
+ * Note the hard links among a hidden entry of the lower tree and everything in it.  Returns 1 if
  * there are any, else 0.
  */
 static int note_hidden(
@@ -88,8 +88,8 @@ static int note_hidden(
 }
 
 /*
- * Note the hard links of 'below', an entry of the lower tree that the upper entry at name hides.
- * Returns 1 if it is certain that there are none, else 0.
+ * Note the hard links that an upper entry hides.  'below' is the entry of the lower tree with the
+ * same name.  Returns 1 if it is certain that the upper entry hides no hard links, else 0.
  */
 static int note_entry_hidden(struct treemerge *merge, struct treemerge_level *level,
 	const struct entry *below, struct str name, enum treemerge_hides hides, struct err *err)
@@ -130,8 +130,8 @@ static int next_below(struct treemerge_level *level, struct err *err)
 }
 
 /*
- * Copy the entries of the lower directory that come before name.  Returns 1 if name itself is the
- * next entry there, else 0.
+ * Copy the entries of the lower directory whose names come before name.  Returns 1 if the lower
+ * directory has name itself, else 0.
  */
 static int copy_below_until(struct treemerge_level *level, struct str name, struct err *err)
 {
@@ -160,7 +160,7 @@ static int open_below(struct treemerge_level *level, const struct entry *below, 
 
 /*
  * Enter the directory dir.  'around' is the level of its parent, or NULL for the root.  'below' is
- * the entry of the lower tree in the place of dir, or NULL.
+ * the entry that the lower tree has in the place of dir, or NULL.
  */
 static int enter_level(struct treemerge *merge, struct treemerge_level *around,
 	const struct entry *dir, const struct entry *below, struct err *err)
@@ -213,7 +213,7 @@ int treemerge_end(struct treemerge *merge, struct entry *dir, bool *lost, struct
 	dir->xattrs = level->xattrs;
 	/*
 	 * The upper directory has no entries.  It was copied up only for its attributes, or for an
-	 * entry that is gone again.
+	 * entry that was removed again.
 	 */
 	if (level->over && !level->touched) {
 		dir->content = level->below.content;

@@ -44,24 +44,28 @@ int treemerge_begin(struct treemerge *merge, const struct entry *dir, struct err
 /*
  * Leave the directory that was entered last.  *dir gets content, hash, count and size, and the
  * attributes that depend on the lower tree.  *lost becomes true if entries of the directory hide
- * hard links, so that each later merge must read the directory again.
+ * hard links of the lower tree.  Each later merge must then read the directory again.
  */
 int treemerge_end(struct treemerge *merge, struct entry *dir, bool *lost, struct err *err);
 
 enum treemerge_hides {
 	TREEMERGE_UNKNOWN,
-	TREEMERGE_NO_LINKS, /* the caller knows that the entry hides no hard links */
+	TREEMERGE_NO_LINKS, /* the caller has noted that the entry hides no hard links */
 };
 /*
  * Add an entry to the current directory.  The entry of a directory must be complete.  Returns 1 if
- * it is certain that the entry hides no hard links, which the caller may remember, else 0.
+ * it is certain that the entry hides no hard links, else 0.  The caller may note this for the next
+ * merge.
  */
 int treemerge_add(struct treemerge *merge, const struct entry *entry, enum treemerge_hides hides,
 	struct err *err);
 /* Add the entry of the directory that has just ended, with the result of treemerge_end. */
 int treemerge_add_ended(struct treemerge *merge, const struct entry *entry, struct err *err);
 
-/* Set the attributes of a root that was not entered, as far as they depend on the lower tree. */
+/*
+ * Set the attributes of a root that was not entered, as far as the attributes depend on the lower
+ * tree.
+ */
 int treemerge_root(struct treemerge *merge, struct entry *root, struct err *err);
 /*
  * Store the whole tree and set *tree to its hash.  root is the directory that ended last, or is

@@ -44,7 +44,7 @@ static int next_item(struct treenode *node, struct err *err)
 
 static int check_name(struct treenode *node, struct str name, struct err *err)
 {
-	/* Only the root of a tree has no name, and it is alone in its node. */
+	/* Only the root of a tree has no name.  The root is the only entry of its node. */
 	bool root = !name.len && node->first && !node->left && !node->level;
 
 	if (!root && !entry_name_ok(name))

@@ -2,18 +2,18 @@
  * treenode - the stored form of a directory.
  *
  * A directory is a search tree over its sorted entries, so that one change among 100,000 names
- * rewrites a few small nodes.  Only the hash of the last name in a node decides that the node ends
- * there (see treebuild.c).  So the same set of names always gives the same nodes, whatever changes
- * led to it.
+ * rewrites a few small nodes.  Whether a node ends after a name depends only on the hash of that
+ * name (see treebuild.c).  So the same set of names always gives the same nodes, whatever changes
+ * led to that set.
  *
- *	version   1 byte    1
- *	level     1 byte    0: entries; n: children of level n-1
- *	count     varint
- *	items     level 0: entries (entry.h), names ascending
- *	          else:    last name (length, bytes), hash, count varint, size varint
+ * 	version   1 byte    1
+ * 	level     1 byte    0: entries; n: children of level n-1
+ * 	count     varint
+ * 	items     level 0: entries (entry.h), names ascending
+ * 	          else:    last name (length, bytes), hash, count varint, size varint
  *
- * count and size of a child are the sums over the entries below it: entries at
- * any depth, and bytes of files.
+ * The count of a child is the number of entries below it, at any depth.  Its size is the sum of the
+ * sizes of the files below it.
  *
  * A whole tree, which a history node points at, is a level-0 node with one entry: the root
  * directory, whose name is empty.
@@ -34,8 +34,8 @@ struct treenode_child {
 struct treenode {
 	struct cursor in;
 	unsigned level;
-	uint64_t left;     /* items not yet read */
-	struct str before; /* last name read, to check the order */
+	uint64_t left;     /* number of items that were not read yet */
+	struct str before; /* name that was read last, to check the order */
 	bool first;
 };
 

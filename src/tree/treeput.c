@@ -20,8 +20,9 @@
 struct job {
 	struct treeapply_dir *dir;
 	struct entry entry;
-	struct entry from; /* the captured entry that is replaced, without strings */
-	bool replace;      /* 'from' is set */
+	/* if 'replace' is set: the captured entry that is replaced, without strings */
+	struct entry from;
+	bool replace; /* an entry is replaced */
 	unsigned temp;
 	char name[ENTRY_NAME_MAX + 1];
 };
@@ -36,8 +37,8 @@ bool treeput_still_same(int dirfd, const char *name, const struct entry *entry)
 	bool stand_in = entry->type == ENTRY_CHAR || entry->type == ENTRY_BLOCK ||
 			entry->content == ENTRY_UNREAD;
 	/*
-	 * An empty file that stands in for a device that could not be made, or for unread content,
-	 * is no loss.
+	 * An empty file may stand in for a device that could not be made, or for unread content.
+	 * Removing a stand-in loses nothing.
 	 */
 	if (type == ENTRY_FILE && stand_in)
 		return !stx.stx_size;
@@ -57,8 +58,8 @@ static void temp_name(char out[64], unsigned number)
 }
 
 /*
- * Clone the content of a file from the donor, if the donor has the captured file.  Returns false if
- * the content must come from the store.
+ * Clone the content of a file from the donor.  Returns false if the donor does not have the
+ * captured file, so that the content must come from the store.
  */
 static bool clone_content(
 	struct treeapply_dir *dir, const char *name, const struct entry *entry, int fd)
@@ -81,8 +82,8 @@ static bool clone_content(
 }
 
 /*
- * Create an empty file.  It has its final mode as far as the umask allows, which saves a chmod.
- * Returns a descriptor or -errno.
+ * Create an empty file.  The file gets its final mode at once, as far as the umask allows, which
+ * usually saves a chmod.  Returns a descriptor or -errno.
  */
 static int create_file(int dirfd, const char *name, uint32_t mode)
 {
@@ -94,7 +95,9 @@ static int create_file(int dirfd, const char *name, uint32_t mode)
 	return fd;
 }
 
-/* Report that a file is kept.  It is newer than the capture, so the store has no copy of it. */
+/*
+ * Report that a file is kept.  The file is newer than the capture, so the store has no copy of it.
+ */
 static int report_kept(struct treeapply_dir *dir, const char *name)
 {
 	treeapply_report(dir, name, REPORT_UNRESTORED, TREEAPPLY_KEPT, 0);
@@ -108,7 +111,7 @@ static bool is_captured(void *arg, int dirfd, const char *name)
 
 /*
  * Rename a temporary file to name.  'from' is the captured entry that may be replaced, or NULL.
- * Returns 1, or 0 if the file that is there now stays, or a negative error.
+ * Returns 1, or 0 if name has another file, which stays, or a negative error.
  */
 static int move_into_place(struct treeapply_dir *dir, const char *temporary, const char *name,
 	const struct entry *from, struct err *err)
@@ -139,7 +142,7 @@ int treeput_file(struct treeapply_dir *dir, const char *name, const struct entry
 	temp_name(temporary, temp);
 	const char *made = from ? temporary : name;
 	if (from)
-		(void)unlinkat(dir->fd, temporary, 0); /* left by a run that was killed */
+		(void)unlinkat(dir->fd, temporary, 0); /* a killed run may have left such a file */
 	owned_fd int fd = create_file(dir->fd, made, entry->mode);
 	if (fd == -EEXIST && !from)
 		return report_kept(dir, name);
@@ -203,7 +206,7 @@ void treeput_file_later(struct treeapply_dir *dir, const char *name, const struc
 }
 
 /*
- * Make a special file.  A device that we may not make is replaced by an empty file
+ * Make a special file.  A device that this user may not make is replaced by an empty file
  * (windex_override).
  */
 static int make_special(
@@ -227,7 +230,7 @@ static int make_special(
 }
 
 /*
- * Report a character device 0:0 in an overlay.  It is a whiteout there, so programs do not see it.
+ * Report a character device 0:0 in an overlay.  There it is a whiteout, so programs do not see it.
  */
 static void report_whiteout_device(
 	struct treeapply_dir *dir, const char *name, const struct entry *entry)
@@ -301,7 +304,8 @@ void treeput_anchor(struct treeapply *apply, uint64_t group, struct str dir, con
 	}
 	struct treeput_anchor *anchor = anchor_slot(apply, group);
 	/*
-	 * An anchor that the group had before takes no more links, or is gone, so it is replaced.
+	 * If the group has an anchor already, that anchor is gone or takes no more links.  So the
+	 * new name replaces it.
 	 */
 	apply->n_anchors += !anchor->group;
 	free(anchor->dir);

@@ -15,7 +15,8 @@
 #define ROWS_PER_BLOCK 128
 #define ROW_BLOCKS_MAX 524288 /* 64 million directories */
 #define BOOT_ID_LEN 36
-#define WHOLE_MAX ((uint64_t)2 << 20) /* a saved index of up to this size is read at once */
+/* a saved index of at most this size is read into memory at once */
+#define WHOLE_MAX ((uint64_t)2 << 20)
 
 struct windex_header {
 	char magic[16];
@@ -38,9 +39,9 @@ struct windex {
 	pthread_mutex_t lock;
 	uint64_t end;
 	uint32_t n_dirs;
-	uint64_t rows;              /* of a saved index: offset of the rows */
-	char *whole;                /* of a small saved index: the whole file */
-	struct windex_dir **blocks; /* of a new index: rows in memory */
+	uint64_t rows;              /* for a saved index: offset of the rows */
+	char *whole;                /* for a small saved index: the content of the whole file */
+	struct windex_dir **blocks; /* for a new index: rows in memory */
 };
 
 /* ------------------------------------------------------------ the whole file */
@@ -86,8 +87,8 @@ void windex_closep(struct windex **index)
 }
 
 /*
- * Compute the checksum of a part of a file.  It must show torn pages, but need not resist an
- * attack.
+ * Compute the checksum of a part of a file.  The checksum must detect torn pages.  It need not
+ * resist an attack.
  */
 static bool checksum_file(int fd, uint64_t from, uint64_t end, uint64_t *sum)
 {
@@ -129,7 +130,7 @@ static bool is_header_valid(int fd, const struct windex_header *header)
 	return checksum_file(fd, sizeof(*header), header->end, &sum) && sum == header->checksum;
 }
 
-/* Load a small index at once, since most of it is going to be used, in small pieces. */
+/* Load a small index at once, since most of it will be read, in small pieces. */
 static void read_whole(struct windex *index)
 {
 	if (index->end > WHOLE_MAX)
@@ -191,7 +192,7 @@ uint32_t windex_add_dir(struct windex *index, uint32_t parent)
 {
 	pthread_mutex_lock(&index->lock);
 	uint32_t id = index->n_dirs++;
-	/* No file system has 64 million directories, and memory would run out before. */
+	/* No file system has 64 million directories, and memory would be exhausted before. */
 	assert(id / ROWS_PER_BLOCK < ROW_BLOCKS_MAX);
 	struct windex_dir **block = &index->blocks[id / ROWS_PER_BLOCK];
 	if (!*block)
@@ -274,8 +275,8 @@ static int flush_region(struct windex_writer *writer)
 }
 
 /*
- * Reserve a region of the file and return its offset.  Each thread fills a region of its own, so
- * that it writes many small directories at once.
+ * Reserve a region of the file and return its offset.  Each thread has a region of its own, so that
+ * it can write many small directories at once.
  */
 static uint64_t new_region(struct windex *index)
 {
@@ -287,8 +288,8 @@ static uint64_t new_region(struct windex *index)
 }
 
 /*
- * Give back the unused rest of a region at the end of the file, so that a small index makes a small
- * file.
+ * Give back the unused rest of a region at the end of the file, so that the file of a small index
+ * stays small.
  */
 static void return_unused_region(struct windex_writer *writer)
 {
@@ -425,7 +426,10 @@ static bool load_segment(struct windex_reader *reader)
 	if (n < (ssize_t)sizeof(header))
 		return false;
 	memcpy(&header, reader->region, sizeof(header));
-	/* A chain of segments must lead forward, since otherwise it might never end. */
+	/*
+	 * The next segment must lie further on in the file.  Otherwise the chain of segments might
+	 * never end.
+	 */
 	if (header.length > WINDEX_REGION - sizeof(header) ||
 		(header.next && header.next <= reader->next))
 		return false;

@@ -1,23 +1,23 @@
 /*
- * windex - the workspace index: the result of a scan.  With it, the next scan reads only what
+ * windex - the workspace index: the result of a scan.  With it, the next scan reads only files that
  * changed.
  *
- * The index is a cache in the layout of this machine.  If it is lost, that costs time but no data,
- * and an incomplete file counts as absent.  The file is not synced.  After a reboot its checksum is
- * verified first, since a power cut may have torn it.  Within one boot it is trusted, since it
- * comes from the page cache.
+ * The index is a cache in the layout of this machine.  A lost index costs time but no data, and an
+ * incomplete file counts as absent.  The file is not synced.  After a reboot its checksum is
+ * verified first, since a power cut may have torn the file.  Until the next reboot the file is
+ * trusted, since it comes from the page cache.
  *
- *	header     struct windex_header
- *	segments   each: length, next (offset of the directory's next segment, 0 = last), records
- *	rows       struct windex_dir, one per directory, by id
+ * 	header     struct windex_header
+ * 	segments   each: length, next (offset of the directory's next segment, 0 = last), records
+ * 	rows       struct windex_dir, one per directory, by id
  *
- * A record is a struct windex_record, the parts that its flags announce, and the name.  These parts
- * are a hash of the extended attributes and a struct windex_override.  The record is padded to a
- * multiple of 8 bytes.  Directory 0 is a pseudo-directory that holds the root under an empty name.
- * A parent has a smaller id than its children.
+ * A record is a struct windex_record, followed by the parts that its flags announce and by the
+ * name.  These parts are a hash of the extended attributes and a struct windex_override.  The
+ * record is padded to a multiple of 8 bytes.  Directory 0 is a pseudo-directory that contains the
+ * root under an empty name.  A parent has a smaller id than its children.
  *
  * A file counts as unchanged if its inode, size, mtime and ctime are as recorded, and the ctime is
- * older than the scan that recorded it.  A change after that scan gives the file a later ctime.
+ * older than the scan that recorded them.  A change after that scan gives the file a later ctime.
  * (This is git's racy rule.)
  */
 #pragma once
@@ -34,10 +34,10 @@
 enum windex_flags {
 	WINDEX_XATTRS = 1 << 0,   /* the record has a hash of extended attributes */
 	WINDEX_OVERRIDE = 1 << 1, /* the record has a struct windex_override */
-	WINDEX_LINKED = 1 << 2,   /* the file had more than one name during the scan */
+	WINDEX_LINKED = 1 << 2,   /* the file had more than one name at the time of the scan */
 	/* the content of the file must be read before the record is used */
 	WINDEX_UNHASHED = 1 << 3,
-	/* In a layer: the entry hides no hard links of the tree below. */
+	/* in a layer: the entry hides no hard links of the tree below */
 	WINDEX_NO_LINKS = 1 << 4,
 };
 
@@ -50,16 +50,16 @@ struct windex_record {
 	uint32_t uid, gid, mtime_nsec, ctime_nsec;
 	int64_t mtime_sec, ctime_sec;
 	uint64_t ino;
-	uint64_t size;    /* of a device: major << 32 | minor */
-	uint64_t link;    /* of a directory: its id; of other types: the link group */
-	struct hash hash; /* of a file: hash of its content */
+	uint64_t size;    /* for a device: major << 32 | minor */
+	uint64_t link;    /* for a directory: its id; for other types: the link group */
+	struct hash hash; /* for a file: hash of its content */
 };
 
 /*
- * Attributes that the history has but this machine could not set: an owner that we may not set, or
- * a mode bit or extended attribute that was not accepted.  An override also says that an empty file
- * stands in for a device node or for a file with unread content.  It is kept until the file itself
- * is changed.
+ * Attributes that the history has but this machine could not set.  This is an owner that this user
+ * may not set, or a mode bit or an extended attribute that was not accepted.  An override also
+ * marks an empty file that stands in for a device node or for a file with unread content.  The
+ * override is kept until the file itself is changed.
  */
 struct windex_override {
 	uint8_t type;
@@ -71,16 +71,16 @@ struct windex_override {
 };
 
 enum windex_dir_flags {
-	WINDEX_DIR_DIRTY = 1 << 0,  /* tree must be built again */
+	WINDEX_DIR_DIRTY = 1 << 0,  /* the tree of the directory must be built again */
 	WINDEX_DIR_GONE = 1 << 1,   /* the directory vanished or was replaced during the scan */
 	WINDEX_DIR_UNREAD = 1 << 2, /* the directory could not be read */
-	/* An empty directory that stands in for an unread one, and still counts as unread. */
+	/* an empty directory that stands in for an unread one, and still counts as unread */
 	WINDEX_DIR_STAND_IN = 1 << 3,
-	/* Only during a scan: the tree of the directory has changed but is already known. */
+	/* only during a scan: the tree of the directory has changed but is already known */
 	WINDEX_DIR_ADOPTED = 1 << 4,
-	/* In a layer: the directory hides hard links, so each capture reads it (treemerge.h). */
+	/* in a layer: the directory hides hard links, so each capture reads it (treemerge.h) */
 	WINDEX_DIR_LOST = 1 << 5,
-	/* Some of its names could not be looked at, so each scan lists it again. */
+	/* some names in the directory could not be looked at, so each scan lists it again */
 	WINDEX_DIR_PARTIAL = 1 << 6,
 };
 
@@ -95,12 +95,12 @@ struct windex_dir {
 struct windex;
 
 /*
- * Make a new index, which is written to fd.  fd is taken over.  stamp is the time in ns when the
+ * Make a new index, which is written to fd.  fd is taken over.  'stamp' is the time in ns when the
  * scan began.
  */
 struct windex *windex_new_take(int fd, int64_t stamp);
 /*
- * Open a saved index.  Returns NULL if there is none that can be trusted, which is no error, since
+ * Open a saved index.  Returns NULL if there is none that can be trusted.  This is no error, since
  * the index is a cache.
  */
 struct windex *windex_open(int dirfd, const char *name);
@@ -111,8 +111,9 @@ void windex_closep(struct windex **index);
 int64_t windex_stamp(const struct windex *index);
 uint32_t windex_dirs(const struct windex *index);
 /*
- * Add a row to a new index, with nothing but its parent set.  Returns its id.  Any thread may call
- * this and windex_dir, which returns the address of a row.  The address stays the same.
+ * Add a row to a new index.  Only the parent of the row is set.  Returns the id of the row.
+ * windex_dir returns the address of a row, which does not change.  Any thread may call both
+ * functions.
  */
 uint32_t windex_add_dir(struct windex *index, uint32_t parent);
 struct windex_dir *windex_dir(struct windex *index, uint32_t id);
@@ -168,8 +169,8 @@ void windex_reader_init(struct windex_reader *reader, struct windex *index);
 void windex_reader_release(struct windex_reader *reader);
 void windex_reader_begin(struct windex_reader *reader, uint64_t segment);
 /*
- * Read the next record.  Returns 1, or 0 if there is none left.  reader->damaged then says whether
- * the rest cannot be read.
+ * Read the next record.  Returns 1, or 0 if no record is left or none can be read.  In the second
+ * case reader->damaged is set.
  */
 int windex_reader_next(struct windex_reader *reader, struct windex_item *item);
 

@@ -12,9 +12,10 @@
 #define VERSION 1
 
 /*
- * The names of the marks of overlayfs begin with "trusted.overlay.", or with "user.overlay." if it
- * was mounted in a user namespace.  If a file inside an overlay has an attribute with such a name,
- * overlayfs inserts ESCAPED after the prefix in the layer.
+ * Overlayfs keeps marks in attributes.  Their names begin with "trusted.overlay.", or with
+ * "user.overlay."  if the overlay was mounted in a user namespace.  If a program sets an attribute
+ * with such a name on a file inside an overlay, overlayfs stores it in the layer with ESCAPED after
+ * the prefix.
  */
 #define MARK_USER "user.overlay."
 #define MARK_TRUSTED "trusted.overlay."
@@ -41,8 +42,9 @@ void xattrs_encode(struct xattr *list, size_t count, struct buf *out)
 
 /*
  * Append the value of one attribute to values.  Returns its length or -errno.  Most values are
- * short, and the kernel allocates as much as it is asked for, so a small buffer is tried first.
- * The second buffer has room for every value, since the value may grow between the two calls.
+ * short, and the kernel allocates as many bytes as the caller asks for.  So a small buffer is tried
+ * first.  The second buffer has room for every value, since the value may grow between the two
+ * calls.
  */
 static ssize_t read_value(int dirfd, const char *name, const char *attr, struct buf *values)
 {
@@ -66,7 +68,9 @@ static bool starts_with(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-/* Return the prefix of the marks of overlayfs that attr begins with, or NULL. */
+/*
+ * Returns the prefix of marks of overlayfs that attr begins with, or NULL if attr begins with none.
+ */
 static const char *mark_prefix(const char *attr)
 {
 	return starts_with(attr, MARK_USER)      ? MARK_USER
@@ -82,8 +86,8 @@ bool xattrs_is_mark(const char *attr)
 }
 
 /*
- * Whether attr is a mark of overlayfs that says nothing about the file itself.  Only the mark
- * "opaque" says something.
+ * Whether attr is a mark of overlayfs that has no meaning for the file itself.  Only the mark
+ * "opaque" has one.
  */
 static bool is_ignored_mark(const char *attr)
 {
@@ -91,9 +95,9 @@ static bool is_ignored_mark(const char *attr)
 }
 
 /*
- * Return the name under which an attribute of a file in a layer is recorded: the name that programs
- * in the overlay see, or XATTRS_OPAQUE.  NULL means a mark that is left out.  'own' is a buffer for
- * that name.
+ * Returns the name under which an attribute of a file in a layer is recorded.  This is the name
+ * that programs in the overlay see, or XATTRS_OPAQUE for the opaque mark.  Other marks are left
+ * out, and the result is NULL.  'own' is a buffer for the name.
  */
 static const char *visible_name(const char *attr, struct str value, char own[XATTRS_NAME_MAX + 1])
 {
@@ -122,7 +126,7 @@ const char *xattrs_escape(const char *attr, char escaped[XATTRS_NAME_MAX + 1])
 
 /*
  * Replace the names of attributes in a layer by the names under which they are recorded.  Returns
- * how many attributes are left.  'names' has room for one name for each attribute.
+ * the number of attributes that are left.  'names' has room for one name for each attribute.
  */
 static size_t translate_names(struct xattr *list, size_t count, char (*names)[XATTRS_NAME_MAX + 1])
 {
@@ -163,8 +167,8 @@ int xattrs_read(int dirfd, const char *name, bool upper, struct buf *out)
 		ssize_t len = read_value(dirfd, name, attr, &values);
 
 		/*
-		 * The attribute was removed meanwhile, or we may list but not read it, as an
-		 * ordinary user may not read trusted.*.
+		 * The attribute was removed meanwhile, or this user may list but not read it, as
+		 * with trusted.*.
 		 */
 		if (len == -ENODATA || len == -EPERM)
 			continue;
@@ -173,7 +177,7 @@ int xattrs_read(int dirfd, const char *name, bool upper, struct buf *out)
 		if (count == XATTRS_MAX)
 			return -E2BIG;
 		list[count].name = str_of(attr);
-		/* This pointer is an offset for now, since the buffer may still move. */
+		/* The pointer is only an offset for now, since the buffer may still move. */
 		list[count++].value = (struct str){ (const char *)start, (size_t)len };
 	}
 	for (size_t i = 0; i < count; i++)

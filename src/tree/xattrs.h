@@ -1,12 +1,12 @@
 /*
  * xattrs - the extended attributes of one file as one object.
  *
- * The object has the attributes that we may read: user.*, trusted.*, security.* (which includes
- * file capabilities) and POSIX ACLs (system.posix_acl_*).
+ * The object has the attributes that this user may read: user.*, trusted.*, security.* (which
+ * includes file capabilities) and POSIX ACLs (system.posix_acl_*).
  *
- *	version   1 byte   1
- *	count     varint
- *	each      name (length, bytes), value (length, bytes); names ascending
+ * 	version   1 byte   1
+ * 	count     varint
+ * 	each      name (length, bytes), value (length, bytes); names ascending
  */
 #pragma once
 #include "core/bytes.h"
@@ -22,25 +22,26 @@ struct xattr {
 };
 
 /*
- * Our name for the mark by which overlayfs makes a directory opaque.  No file can have this name.
+ * strata's name for the mark by which overlayfs makes a directory opaque.  No file can have an
+ * attribute with this name.
  */
 #define XATTRS_OPAQUE "strata.opaque"
-/* The mark itself, as a directory of a layer has it, and its value. */
+/* The opaque mark itself, as a directory of a layer has it, and its value. */
 #define XATTRS_OPAQUE_MARK "user.overlay.opaque"
 #define XATTRS_OPAQUE_VALUE "y"
 
 /*
- * Encode the attributes of dirfd/name into out, which stays empty if there are none.  Returns their
- * number or -errno.
+ * Encode the attributes of dirfd/name into out.  If there are none, out stays empty.  Returns the
+ * number of attributes or -errno.
  *
- * If upper is set, the file is in a layer of an overlay.  Marks that overlayfs keeps there are left
- * out, except the opaque mark, which becomes XATTRS_OPAQUE.  Names that had to be escaped in the
- * layer are unescaped.
+ * If upper is set, the file is in a layer of an overlay.  The marks of overlayfs are left out,
+ * except the opaque mark, which becomes XATTRS_OPAQUE.  Names that had to be escaped in the layer
+ * are unescaped.
  */
 int xattrs_read(int dirfd, const char *name, bool upper, struct buf *out);
 /*
- * Returns the name that the attribute attr has on a file in a layer of an overlay: attr itself, or
- * an escaped name, which is written to 'escaped'.
+ * Returns the name that the attribute attr must have on a file in a layer of an overlay.  This is
+ * attr itself, or an escaped name, which is written to 'escaped'.
  */
 const char *xattrs_escape(const char *attr, char escaped[XATTRS_NAME_MAX + 1]);
 
