@@ -36,9 +36,12 @@ struct watch {
 	char *path; /* path of the root directory when the watch began */
 	int root_wd;
 	const struct watch_without *without;
-	struct statx own; /* the directory without->own; stx_ino is 0 if there is none */
+	struct statx own; /* status of the directory without->own; stx_ino is 0 if there is none */
 	bool partial;
-	/* the tree has to be scanned, because events were lost or a directory was not found */
+	/*
+	 * the tree has to be scanned for directories, because events were lost or a directory was
+	 * not found
+	 */
 	bool rescan;
 	struct dir *dirs;
 	size_t n_slots; /* number of slots, a power of two */
@@ -120,8 +123,8 @@ static void remove_from_table(struct watch *watch, int wd)
 /* -------------------------------------------------------------- leaving out */
 
 /*
- * List the directories from a watched directory upwards, without the root, in chain.  Returns their
- * number, or -1 if one of them is not in the table.
+ * Fill chain with a watched directory and the directories above it, without the root.  Returns
+ * their number, or -1 if one of them is not in the table.
  */
 static int find_chain(const struct watch *watch, int wd, const struct dir *chain[DEPTH_MAX])
 {
@@ -198,15 +201,15 @@ static int add_watch(struct watch *watch, int fd)
 }
 
 /*
- * Open a directory by its name.  Returns -errno if the name is gone or is not a directory any
- * more.  Callers ignore that.
+ * Open a directory by its name.  Returns -errno on failure.  Callers ignore a failure, since
+ * another process may have removed the directory, or replaced it with a file.
  */
 static int open_below(int fd, const char *name)
 {
 	return at_name_open(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
 }
 
-/* Open a directory in order to watch it.  Returns -ENOENT if it is not to be watched. */
+/* Open a directory in order to watch it.  Returns -ENOENT if the directory is excluded. */
 static int open_wanted(const struct watch *watch, int fd, int wd, const char *name)
 {
 	if (is_excluded(watch, wd, name))
@@ -255,8 +258,8 @@ static void add_below(struct watch *watch, int fd, int wd, int depth)
 }
 
 /*
- * Open a watched directory by its path in the table.  Returns -errno if that path does not lead to
- * a directory any more.
+ * Open a watched directory by its path in the table.  Returns -errno if the path no longer leads to
+ * a directory.
  */
 static int open_dir(const struct watch *watch, int wd)
 {
@@ -281,8 +284,8 @@ static void add_new_dir(struct watch *watch, int parent, const char *name)
 	int fd = above < 0 ? above : open_wanted(watch, above, parent, name);
 
 	/*
-	 * If the parent has been moved, a new scan is needed.  If the directory is gone, nothing is
-	 * needed.
+	 * If the parent was moved, the whole tree must be scanned for directories again.  If the
+	 * new directory itself is gone, there is nothing to do.
 	 */
 	if (above < 0)
 		watch->rescan = true;
@@ -363,8 +366,8 @@ bool watch_partial(const struct watch *watch)
 }
 
 /*
- * A directory that was moved counts as gone.  Freezing moves the upper directory of an overlay
- * elsewhere, where it changes no more.
+ * A directory that was moved counts as gone.  The reason is the upper directory of an overlay:
+ * freezing moves it elsewhere, and it never changes after that.
  */
 bool watch_gone(const struct watch *watch)
 {

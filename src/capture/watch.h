@@ -1,10 +1,11 @@
 /*
  * watch - reports that files below a directory have changed, by inotify.
  *
- * Every directory below that directory is watched, and so are directories that appear later.  A
- * report means that something has changed, without naming it, and the caller has to scan the tree.
- * No change is missed if the caller scans after each report.  A directory that appears is reported
- * once more when its watch is in place.  This second report covers all earlier changes in it.
+ * The directory and every directory below it are watched, including those that appear later.  A
+ * report means that something has changed.  It does not name the change, so the caller has to scan
+ * the tree.  No change is missed if the caller scans after each report.  A new directory is
+ * reported a second time when its watch is in place.  The second report covers changes that were
+ * made in it before the watch.
  *
  * The work grows with the number of directories that appear and disappear, and not with the number
  * of files.
@@ -42,7 +43,8 @@ int watch_fd(const struct watch *watch);
 int watch_read(struct watch *watch, struct err *err);
 
 /*
- * Whether some directories are not watched, so that the caller also has to scan without a report.
+ * Whether some directories are not watched.  The caller then also has to scan the tree when there
+ * was no report.
  */
 bool watch_partial(const struct watch *watch);
 /* Whether the directory itself was removed or renamed, so that no further reports come. */
