@@ -2,21 +2,22 @@
  * launcher - the program that executes a command in a sandbox.  It is the last code of strata that
  * runs before the command.
  *
- * A process that executes a file whose interpreter line is "#!/proc/self/exe" executes its own
- * program again.  If that were the host's strata, programs inside could write to it, or make it
- * setuid, through /proc/PID/exe.  So strata does not execute the command itself.  It executes this
- * program from a sealed memory file (sandbox/launcher.c), and this program executes the command.
- * The link /proc/self/exe then leads to the memory file, to which nobody can write.
+ * The launcher is a program of its own because of files whose interpreter line is
+ * "#!/proc/self/exe".  A process that executes such a file executes its own program again.  If that
+ * program were the host's strata, programs inside could write to it, or make it setuid, through
+ * /proc/PID/exe.  So strata executes the launcher from a sealed memory file (sandbox/launcher.c),
+ * and the launcher executes the command.  /proc/self/exe then leads to the memory file, to which
+ * nobody can write.
  *
- * The program uses no C library.  So it costs only a few pages of memory and needs no set-up.
+ * The launcher uses no C library.  So it costs only a few pages of memory and needs no set-up.
  *
- *	argv   "launcher", SIZE, PATH..., "", the command's argv
- *	env    the command's
- *	fd 3   a socket, closed when the command runs
+ *	argv   "launcher", SIZE, PATH..., "", the argv of the command
+ *	env    the environment of the command
+ *	fd 3   a socket, which is closed when the command is executed
  *
- * Each PATH is tried in turn.  If all fail, one message of SIZE bytes is sent through the socket:
- * an int with -errno of the first failure, then zeros.  The exit status is then 127 or 126, as that
- * of a shell.
+ * Each PATH is tried in turn.  If all fail, the launcher sends one message of SIZE bytes through
+ * the socket: an int with -errno of the first failure, then zeros.  The exit status is then 127 or
+ * 126, as in a shell.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -91,8 +92,8 @@ static int execute(char *path, char **argv, char **env)
 	if (error != -ENOEXEC)
 		return error;
 	/*
-	 * The new argv is the shell, the script and the script's arguments.  The "" before argv[0]
-	 * makes room.
+	 * The new argv is the shell, the script and the script's arguments.  The shell takes the
+	 * place of the "" before argv[0].
 	 */
 	argv[-1] = SHELL;
 	argv[0] = path;
