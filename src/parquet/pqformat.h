@@ -23,23 +23,23 @@
 
 #define PQ_MAGIC "PAR1"
 #define PQ_MAGIC_LEN 4
-#define PQ_TAIL_LEN 8   /* length of the footer, and the magic at the end */
-#define PQ_LENGTH_LEN 4 /* size of the length that comes before each value */
+#define PQ_TAIL_LEN 8   /* length of the table's end: the length of the footer, and the magic */
+#define PQ_LENGTH_LEN 4 /* number of bytes of the length that precedes each value */
 #define PQ_VERSION 1
 
 /*
  * Limits of strata, which Parquet does not require.  The writer obeys them, and the reader refuses
  * larger values.
  */
-/* bytes of both pages together, in a group with several rows */
+/* maximum number of bytes of both pages together, in a group with several rows */
 #define PQ_GROUP ((size_t)16 << 20)
-/* bytes of the longest page that is read as a whole */
+/* maximum number of bytes of a page that is read as a whole */
 #define PQ_PAGE_MAX (PQ_GROUP + PQ_LENGTH_LEN)
 #define PQ_KEY_MAX ((size_t)1 << 20)      /* bytes of one key */
-#define PQ_KEYS_MAX ((uint64_t)256 << 20) /* bytes of all keys with their lengths */
+#define PQ_KEYS_MAX ((uint64_t)256 << 20) /* bytes of all keys, with the length before each */
 #define PQ_ROWS_MAX ((uint64_t)1 << 24)   /* number of rows */
 #define PQ_FOOTER_MAX ((size_t)64 << 20)  /* bytes of the footer */
-#define PQ_STATISTIC_MAX ((size_t)256)    /* bytes of a key in the statistics of its chunk */
+#define PQ_STATISTIC_MAX ((size_t)256)    /* bytes of a key in the statistics of a chunk */
 #define PQ_PAGE_HEADER_MAX ((size_t)64)   /* bytes of a page header */
 
 enum { PQ_KEY, PQ_CONTENT, PQ_COLUMNS };
@@ -71,14 +71,16 @@ enum {
 	PQ_SCHEMA_LOGICAL = 10,
 };
 
-/* Fields of LogicalType and ColumnOrder.  They are unions, of which only one field is present. */
+/*
+ * Fields of LogicalType and ColumnOrder.  Both are unions, so only one of their fields is present.
+ */
 enum { PQ_LOGICAL_STRING = 1 };
 enum { PQ_ORDER_OF_TYPE = 1 };
 
 /* Fields of RowGroup. */
 enum {
 	PQ_GROUP_COLUMNS = 1,
-	PQ_GROUP_RAW_SIZE = 2, /* includes page headers, like all sizes of chunks */
+	PQ_GROUP_RAW_SIZE = 2, /* includes page headers, as does every size of a chunk */
 	PQ_GROUP_ROWS = 3,
 	PQ_GROUP_OFFSET = 5,
 	PQ_GROUP_SIZE = 6,

@@ -1,5 +1,7 @@
 /*
- * Checks the footer, since a table may come from anyone.  The schema must be that of pqwrite.  Row
+ * Reads the footer and the pages of a table.
+ *
+ * A table may come from anyone, so the footer is checked.  The schema must be that of pqwrite.  Row
  * groups must follow each other in the file without overlapping.  The page header of each chunk
  * must agree with the footer.  So a small file cannot claim to have many or huge groups.
  *
@@ -394,8 +396,9 @@ static int get_page(
 }
 
 /*
- * Read a page header, and check that its sizes are plausible.  Compression can make a page only a
- * little longer, and Snappy can make it shorter at most by the factor SNAP_RATIO_MAX.
+ * Read a page header, and check that its sizes are plausible.  A compressed page can be only a
+ * little longer than its raw bytes.  With Snappy, it can be shorter by no more than the factor
+ * SNAP_RATIO_MAX.
  */
 static int read_page_header(
 	struct pqread *table, const struct chunk *chunk, struct page *page, struct err *err)
@@ -557,8 +560,8 @@ int pqread_find(const struct pqread *table, struct str key, uint64_t *row)
 /* --- contents --- */
 
 /*
- * The only value of a page.  It is passed to the caller's sink without the length that comes before
- * it.
+ * The only value of a page.  It is passed to the caller's sink.  The length that precedes it in the
+ * page is not passed.
  */
 struct value {
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err);
@@ -614,7 +617,10 @@ static int stream_zstd(
 	return r == 1 && value->seen == value->raw ? 0 : damaged(err, "content is cut off");
 }
 
-/* Memory that is mapped from a file without a name, for contents that must not be in the heap. */
+/*
+ * Memory that is mapped from a file without a name.  It is used for contents that must not be in
+ * the heap.
+ */
 struct room {
 	char *at;
 	size_t len;
@@ -633,7 +639,10 @@ static int room_open(struct pqread *table, struct room *room, size_t len, struct
 
 	if (fd < 0)
 		return fd;
-	/* Reserve the space now.  A full disk is an error here, and would be a signal later. */
+	/*
+	 * Reserve the disk space now, so that a full disk is an error.  Without that, a full disk
+	 * would kill the process with a signal when it writes to the memory.
+	 */
 	errno = posix_fallocate(fd, 0, (off_t)len);
 	if (errno)
 		return err_errno(err, "make room for a content of a table");

@@ -18,11 +18,12 @@ struct pqread;
 struct pqread *pqread_open(int fd, struct err *err);
 /*
  * Set the directory for temporary files, which is borrowed.  Snappy cannot expand large contents in
- * pieces.  With a directory, they are expanded in a file without a name there, and not in memory.
+ * pieces.  With such a directory, they are expanded in a file without a name there.  Without it,
+ * they are expanded in memory.
  */
 void pqread_spool(struct pqread *table, int dirfd);
 uint64_t pqread_rows(const struct pqread *table);
-/* Returns the key of a row.  It is valid as long as the table. */
+/* Returns the key of a row.  The key is valid as long as the table is open. */
 struct str pqread_key(const struct pqread *table, uint64_t row);
 /* Find the first row with this key.  Returns 1 and sets *row, or returns 0 if there is none. */
 int pqread_find(const struct pqread *table, struct str key, uint64_t *row);

@@ -12,14 +12,17 @@
 #include "core/err.h"
 
 #define PQSNAPPY_BEGIN_MAX 5
-/* bytes; pieces whose length is a multiple of this are compressed as well as the whole content */
+/*
+ * Number of bytes of a fragment.  If a content is passed in pieces whose length is a multiple of
+ * this number, it is compressed as well as in one piece.
+ */
 #define PQSNAPPY_FRAGMENT ((size_t)64 << 10)
 /* maximum ratio of expansion: three bytes of a block expand to at most 64 */
 #define SNAP_RATIO_MAX 22
 
 /*
  * Returns the maximum size of the result of pqsnappy_piece for len bytes.  A whole block for len
- * bytes is not longer either.
+ * bytes does not exceed this size either.
  */
 size_t pqsnappy_bound(size_t len);
 /* Write the beginning of a block for len bytes.  Returns the length of this beginning. */

@@ -1,8 +1,10 @@
 /*
+ * Writes the pages, row groups and footer of a table.
+ *
  * A page header comes before its page and contains the compressed length of the page.  This length
- * is known only when the page is complete.  So each page is written PQ_PAGE_HEADER_MAX bytes after
- * the end of the previous page.  When the page is complete, its header is written directly before
- * it.  A few unused bytes remain before the header.
+ * is known only when the page is complete.  So each page is written at a distance of
+ * PQ_PAGE_HEADER_MAX bytes from the end of the previous page.  When the page is complete, its
+ * header is written directly in front of it.  A few unused bytes remain in front of the header.
  */
 #include "parquet/pqwrite.h"
 
@@ -22,7 +24,10 @@
 /* number of bytes that are compressed and written at a time */
 #define PIECE (16 * PQSNAPPY_FRAGMENT)
 
-/* A column chunk: the offset of its page header, and its sizes including that header. */
+/*
+ * A column chunk: the offset of its page header, and its sizes with and without compression.  Both
+ * sizes include the page header.
+ */
 struct chunk {
 	uint64_t offset, raw, stored;
 };
@@ -37,8 +42,8 @@ struct page {
 struct row {
 	bool begun;
 	bool alone;    /* the row has a row group of its own, which is being written */
-	uint64_t owed; /* bytes of the content that the caller has not passed yet */
-	/* Lengths of the gathered pages before this row was begun. */
+	uint64_t owed; /* number of bytes of the content that the caller still has to pass */
+	/* lengths of the gathered pages when this row was begun */
 	size_t keys, contents;
 	struct chunk key; /* the chunk of the key, if 'alone' is set */
 };
@@ -74,7 +79,7 @@ struct pqwrite *pqwrite_open(int fd, enum pqwrite_codec codec, struct err *err)
 	table->fd = fd;
 	table->codec = codec;
 	table->end = PQ_MAGIC_LEN;
-	/* the other half is left for the rest of the footer */
+	/* the rest of the footer needs the other half of PQ_FOOTER_MAX */
 	table->groups.max = PQ_FOOTER_MAX / 2;
 	table->keys.max = table->contents.max = BUF_MAX;
 	table->piece.max = table->packed.max = BUF_MAX;
@@ -239,7 +244,7 @@ static const struct str column_names[PQ_COLUMNS] = {
 	{ "content", 7 },
 };
 
-/* Write a key as a bound of the statistics, unless it is too long to be useful. */
+/* Write a key as a bound of the statistics.  A key that is too long to be useful is left out. */
 static void put_bound(struct thrift_out *to, int id, struct str key)
 {
 	if (key.len <= PQ_STATISTIC_MAX)
@@ -379,7 +384,10 @@ static int check_row(const struct pqwrite *table, struct str key, uint64_t len, 
 	return 0;
 }
 
-/* Begin a row group with one row: write the chunk of its key, and begin the page of its content. */
+/*
+ * Begin a row group for a single row: write the chunk of its key, and begin the page of its
+ * content.
+ */
 static int begin_own_group(struct pqwrite *table, uint64_t len, struct err *err)
 {
 	uint8_t length[PQ_LENGTH_LEN];
@@ -563,7 +571,10 @@ static void put_schema(struct thrift_out *to)
 	}
 }
 
-/* Write the orders of the columns.  Without them, readers ignore the bounds of the statistics. */
+/*
+ * Write how the values of each column are ordered.  Without this, readers ignore the bounds of the
+ * statistics.
+ */
 static void put_orders(struct thrift_out *to)
 {
 	thrift_put_list(to, PQ_FILE_ORDERS, THRIFT_STRUCT, PQ_COLUMNS);

@@ -2,12 +2,14 @@
  * pqwrite - writes a Parquet table as a stream.  The table has two required columns: key (UTF-8
  * string) and content (binary).
  *
- * Rows are gathered into row groups of about PQWRITE_GROUP bytes.  A larger content is a row group
- * of its own.  It is compressed piece by piece, so the memory that is needed does not depend on the
- * size of a content.  The table is complete only after pqwrite_finish, and no function syncs it.
+ * Rows are gathered into row groups of about PQWRITE_GROUP bytes.  A larger content gets a row
+ * group of its own and is compressed piece by piece.  So the memory that is needed does not depend
+ * on the size of a content.
  *
- * A failed call does not change the rows before it.  A row that was begun stays begun, so the
- * caller ends it with pqwrite_cancel.
+ * The table is complete only after pqwrite_finish.  No function of pqwrite syncs it.
+ *
+ * A failed call leaves the earlier rows unchanged.  A row that was begun stays begun, so the caller
+ * ends it with pqwrite_cancel.
  */
 #pragma once
 #include <stdint.h>
@@ -18,8 +20,8 @@
 
 #define PQWRITE_GROUP PQ_GROUP
 /*
- * Maximum number of bytes of a content.  The format stores the size of a page as an int32, before
- * and after compression, and compression makes some data longer by up to 1/65.
+ * Maximum number of bytes of a content.  The format stores the sizes of a page as int32, both
+ * before and after compression.  Compression makes some data longer by up to 1/65.
  */
 #define PQWRITE_CONTENT_MAX ((uint64_t)INT32_MAX - ((uint64_t)64 << 20))
 
@@ -39,17 +41,17 @@ struct pqwrite *pqwrite_open(int fd, enum pqwrite_codec codec, struct err *err);
 int pqwrite_row(
 	struct pqwrite *table, struct str key, const void *bytes, size_t len, struct err *err);
 /*
- * Write one row in pieces.  pqwrite_begin gets the length of the content.  The result is
- * ERR_INVALID if the pieces do not have that length together, or if the key is not UTF-8.  It is
- * ERR_LIMIT if the content is longer than PQWRITE_CONTENT_MAX, or if the key or the table is larger
- * than pqformat.h allows.
+ * Write one row in pieces.  pqwrite_begin gets the length of the content.  The functions return
+ * ERR_INVALID if the pieces together do not have that length, or if the key is not UTF-8.  They
+ * return ERR_LIMIT if the content is longer than PQWRITE_CONTENT_MAX, or if the key or the table is
+ * larger than pqformat.h allows.
  */
 int pqwrite_begin(struct pqwrite *table, struct str key, uint64_t len, struct err *err);
 int pqwrite_piece(struct pqwrite *table, const void *bytes, size_t len, struct err *err);
 int pqwrite_end(struct pqwrite *table, struct err *err);
 /*
- * Discard the row that was begun.  Called instead of pqwrite_end.  Does nothing if no row was
- * begun.
+ * Discard the row that was begun.  The caller calls this instead of pqwrite_end.  If no row was
+ * begun, nothing happens.
  */
 int pqwrite_cancel(struct pqwrite *table, struct err *err);
 

@@ -1,20 +1,24 @@
 /*
- * thrift - the compact protocol of Apache Thrift, as far as Parquet's metadata needs it.
+ * thrift - the compact protocol of Apache Thrift.  Only the part that Parquet's metadata needs is
+ * implemented.
  *
  *	struct     fields, then a zero byte
- *	field      one byte, id minus the last field's id (1..15) << 4 | type, and the
- *	           value; for any other difference: type, id as an integer, value
- *	boolean    in a field: no value, the type says it; in a list: one byte
- *	integer    zigzag varint, whatever its width
+ *	field      if its id minus the id of the previous field is 1..15: one byte,
+ *	           difference << 4 | type, then the value;
+ *	           otherwise: type, id as an integer, then the value
+ *	boolean    in a field: no value, since the type is 'true' or 'false';
+ *	           in a list: one byte
+ *	integer    zigzag varint, for every width
  *	bytes      length as a varint, bytes
- *	list       one byte, length (0..14) << 4 | type of the items, and the items; or
- *	           0xf0 | type, length as a varint, items
- *	map        length as a varint; unless it is 0: type of keys << 4 | of values, pairs
+ *	list       length 0..14: one byte, length << 4 | type of the items, then the items;
+ *	           otherwise: 0xf0 | type, length as a varint, then the items
+ *	map        length as a varint; unless it is 0: one byte, type of the keys << 4 |
+ *	           type of the values, then the pairs
  *
  * The functions for writing write to a struct buf, which remembers an overflow.  The functions for
  * reading use a cursor, which remembers an error, so the caller checks in.bad only at the end.
  * They refuse structs that are nested deeper than THRIFT_DEPTH, and lists with more items than
- * there are bytes left.
+ * bytes are left.
  */
 #pragma once
 #include "core/bytes.h"
@@ -38,8 +42,8 @@ enum thrift_type {
 };
 
 /*
- * The id that stands for an item of the list that was begun last.  Ids of fields begin at 1 in
- * Parquet.
+ * The number that is used in place of a field's id for an item of the list that was begun last.  It
+ * is not the id of any field, since ids begin at 1 in Parquet.
  */
 #define THRIFT_ITEM 0
 
@@ -48,7 +52,10 @@ enum thrift_type {
 struct thrift_out {
 	struct buf *out;
 	unsigned depth;
-	/* ids of the last written field of each open struct, the outermost first */
+	/*
+	 * for each open struct, beginning with the outermost: the id of the field that was written
+	 * last
+	 */
 	int last[THRIFT_DEPTH];
 };
 
@@ -78,9 +85,9 @@ struct thrift_field {
 /* Begin to read the fields of the outermost struct. */
 struct thrift_in thrift_in_of(const void *bytes, size_t len);
 /*
- * Get the next field of the current struct.  One of the functions below must then read its value.
- * Returns false on an error, and at the end of the struct.  At that end, the enclosing struct
- * becomes the current one.
+ * Get the next field of the current struct.  The caller must then read its value with one of the
+ * functions below.  Returns false on an error, and at the end of the struct.  After that end, the
+ * enclosing struct is the current one.
  */
 bool thrift_next(struct thrift_in *in, struct thrift_field *field);
 int64_t thrift_get_int(struct thrift_in *in, const struct thrift_field *field);
