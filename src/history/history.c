@@ -22,8 +22,8 @@ const char history_schema[] =
 	"  name TEXT PRIMARY KEY, backend TEXT NOT NULL, reason TEXT, path TEXT,"
 	"  head TEXT NOT NULL, pending TEXT, cursor INTEGER) WITHOUT ROWID;"
 	/*
-	 * column prev: the entry that undo leads to.  Undo never leads to the entries of undo and
-	 * redo.
+	 * column prev: the seq of the entry to which undo goes.  Undo never goes to an entry that
+	 * undo or redo has made.
 	 */
 	"CREATE TABLE journal ("
 	"  seq INTEGER PRIMARY KEY AUTOINCREMENT, workspace TEXT NOT NULL, time INTEGER NOT NULL,"
@@ -33,15 +33,19 @@ const char history_schema[] =
 #define GONE_TEXT 80
 #define NODE_COLUMNS "id, parent, tree, body"
 /*
- * Each run of retention has a row in meta.  The tombstones of the nodes that it has dropped have
- * the time of the run.  So they can be told from the tombstones of nodes that a user has deleted.
+ * Each run of retention has a row in meta, whose key has the time of the run.  A tombstone with the
+ * same time belongs to a node that this run has dropped.  All other tombstones belong to nodes that
+ * a user has deleted.
  */
 #define RETENTION_KEY(time) "'retention ' || " time
 /* key of a row in meta: the number of rollbacks of a workspace */
 #define ROLLBACK_KEY "'rollback ' || ?"
 /* clang-format on */
 
-/* Get the next row of a query as db_step does, and copy its first column, a node id, to id. */
+/*
+ * Get the next row of a query, with the results of db_step.  The first column of the row is a node
+ * id, which is copied to id.
+ */
 static int first_id(struct db_query *query, char id[NODE_ID], struct err *err)
 {
 	int r = db_step(query, err);
@@ -185,7 +189,8 @@ int history_prefix(struct history *history, const char *prefix, char (*ids)[NODE
 	int r;
 
 	/*
-	 * 'g' sorts after every hex digit, so this is the end of the range of ids with the prefix.
+	 * The range of ids with the prefix ends before the prefix and a 'g', because 'g' sorts
+	 * after every hex digit.
 	 */
 	snprintf(end, sizeof(end), "%.12sg", prefix);
 	owned(db_donep) struct db_query *query = db_query(history->db, err,
@@ -541,7 +546,10 @@ static int pass_over(struct history *history, const char *id, int64_t time,
 		return 0;
 	passed->time = time;
 	int r = history_deleted(history, id, &passed->nearest, err);
-	/* The node has no tombstone, so it was lost by damage, which fsck reports. */
+	/*
+	 * A node without a tombstone was lost by damage.  fsck reports such damage, so here only
+	 * its id is noted.
+	 */
 	if (r == 0)
 		snprintf(passed->nearest.id, NODE_ID, "%s", id);
 	return r < 0 ? r : 0;
@@ -574,8 +582,9 @@ static int journal_ends(
 }
 
 /*
- * Walk along the journal by the given number of steps, backwards if it is negative.  *cursor is set
- * to the seq of the entry that is reached, and id to the node to which that entry moved HEAD.
+ * Walk along the journal by the number of steps; a negative number means backwards.  *cursor is set
+ * to the seq of the entry at which the walk ends, and id to the node to which that entry moved
+ * HEAD.
  */
 static int walk_journal(struct history *history, const char *workspace, int steps, int64_t *cursor,
 	char id[NODE_ID], struct history_passed *passed, struct err *err)
@@ -604,8 +613,8 @@ static int walk_journal(struct history *history, const char *workspace, int step
 		started = true;
 		snprintf(id, NODE_ID, "%s", db_text(query, 1));
 		/*
-		 * Do not count an entry whose node was deleted as a step, since HEAD cannot go to
-		 * that node.
+		 * An entry whose node was deleted is not counted as a step, since HEAD cannot move
+		 * to that node.
 		 */
 		if (!db_int(query, 2)) {
 			r = pass_over(history, id, db_int(query, 3), passed, err);

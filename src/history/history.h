@@ -1,11 +1,11 @@
 /*
  * history - nodes, HEAD of each workspace, tags and the journal.
  *
- * Invariants, checked by verify.c:
- *  1. A node's tree and everything below it is in the store before the node is.
+ * Invariants, which verify.c checks:
+ *  1. When a node is added, its tree and everything below the tree are in the store.
  *  2. HEAD of every workspace, and every tag, name an existing node.
- *  3. Every movement of a HEAD is in the journal, in the same transaction.
- *  4. The ids of deleted nodes stay recorded (table tombstone), so a node that is missing without
+ *  3. Every movement of a HEAD is in the journal.  Both are written in one transaction.
+ *  4. The ids of deleted nodes stay recorded (table tombstone).  So a node that is missing without
  *     a tombstone is always damage.
  */
 #pragma once
@@ -28,9 +28,9 @@ struct history {
 int history_get(struct history *history, const char *id, struct arena *arena, struct node *node,
 	struct err *err);
 /*
- * history_each visits every node, and begins with the node that was added last.  history_ancestors
- * visits the node id and its ancestors.  The callback returns a negative value to stop with that
- * error, or 1 to stop without an error.
+ * history_each visits every node, beginning with the node that was added last.  history_ancestors
+ * visits the node id, then its parent, and so on.  The callback returns a negative value to end the
+ * visit with that error, or 1 to end it without an error.
  */
 typedef int (*history_visit)(void *arg, const struct node *node, struct err *err);
 int history_each(struct history *history, history_visit visit, void *arg, struct err *err);
@@ -40,8 +40,8 @@ int history_ancestors(
 int history_tips(struct history *history, history_visit visit, void *arg, struct err *err);
 /*
  * Get the trees of the nodes that were made shortly before and after the node id, the nearest node
- * first.  These trees probably differ least from the tree of that node.  Returns their number, at
- * most max.
+ * first.  These trees are probably similar to the tree of that node.  Returns the number of trees,
+ * at most max.
  */
 int history_near(
 	struct history *history, const char *id, struct hash *trees, size_t max, struct err *err);
@@ -49,8 +49,8 @@ int history_count(struct history *history, uint64_t *nodes, struct err *err);
 /* Count all nodes and tags, and correct the stored counts. */
 int history_recount(struct history *history, struct err *err);
 /*
- * Get the ids that begin with prefix, up to max of them.  Returns how many such ids exist, or max +
- * 1 if there are more than max.
+ * Get the ids that begin with prefix, at most max of them.  Returns the number of such ids.  If
+ * there are more than max, the result is max + 1.
  */
 int history_prefix(struct history *history, const char *prefix, char (*ids)[NODE_ID], size_t max,
 	struct err *err);
@@ -64,7 +64,7 @@ struct history_gone {
 /* Find the first deleted node whose id begins with prefix.  Returns 1, or 0 if there is none. */
 int history_deleted(
 	struct history *history, const char *prefix, struct history_gone *gone, struct err *err);
-/* Returns ERR_NOT_FOUND, with a message that says how and when the node was deleted. */
+/* Returns ERR_NOT_FOUND.  The message says when the node was deleted, and by what. */
 int history_refuse_gone(const struct history_gone *gone, struct err *err);
 
 /*
@@ -76,8 +76,8 @@ int history_add(struct history *history, struct node *node, const char *workspac
 	struct err *err);
 
 /*
- * Delete a node.  Its parent becomes the parent of its children.  A node that is a HEAD, that has a
- * tag, or that is the only node is refused.
+ * Delete a node.  Its children get its parent as their parent.  The deletion is refused if the node
+ * is a HEAD, has a tag, or is the only node.
  */
 int history_delete(struct history *history, const char *id, struct err *err);
 /*
@@ -116,8 +116,8 @@ int history_workspaces(
 	struct history *history, history_workspace_visit visit, void *arg, struct err *err);
 
 /*
- * Record, before the live tree is changed, that it is going to be changed to the node id.  If id is
- * NULL, record that no such change is pending any more.
+ * Record that a live tree is about to be changed to the tree of the node id.  This is called before
+ * the change.  If id is NULL, record that no change is pending any more.
  */
 int history_set_pending(
 	struct history *history, const char *workspace, const char *id, struct err *err);
@@ -136,8 +136,8 @@ struct history_passed {
 };
 #define HISTORY_PASSED_TEXT 224
 /*
- * Write "node ..., where HEAD came at ..., was deleted at ..., and 2 more are gone" to text.
- * Returns text.
+ * Write a text such as "node ..., where HEAD came at ..., was deleted at ..., and 2 more are gone"
+ * to text.  Returns text.
  */
 const char *history_passed_text(
 	const struct history_passed *passed, char text[HISTORY_PASSED_TEXT]);
@@ -150,8 +150,8 @@ int history_step(struct history *history, const char *workspace, int steps, char
 	struct history_passed *passed, struct err *err);
 
 /*
- * history_head_at finds the node that was HEAD at an instant, skipping deleted nodes.
- * history_head_before finds the node that was HEAD before the last 'movements' movements, which may
+ * history_head_at finds the node that was HEAD at an instant.  Deleted nodes are skipped.
+ * history_head_before finds the node that was HEAD before the last 'movements' movements.  This may
  * be a deleted node.  Both return 1, or 0 if the journal begins later.
  */
 int history_head_at(struct history *history, const char *workspace, int64_t instant,
@@ -160,16 +160,17 @@ int history_head_before(struct history *history, const char *workspace, int64_t 
 	char id[NODE_ID], struct err *err);
 
 struct history_journal {
-	uint64_t movements; /* number of entries except the first, before which there was no HEAD */
-	int64_t start;      /* time of the first entry */
+	/* number of entries without the first one, before which there was no HEAD */
+	uint64_t movements;
+	int64_t start; /* time of the first entry */
 };
 /* Describe the journal of a workspace.  Returns 1, or 0 if the workspace has no journal. */
 int history_journal(struct history *history, const char *workspace, struct history_journal *journal,
 	struct err *err);
 /*
- * Count a rollback of a workspace.  A checkout calls this before it kills the programs in the
- * workspace.  A supervisor compares the number of the last rollback (0: there was none) with an
- * earlier number, to learn whether a rollback has ended its agent.
+ * history_begin_rollback counts a rollback of a workspace.  A checkout calls it before it kills the
+ * programs in the workspace.  history_last_rollback gets the number of the last rollback, or 0 if
+ * there was none.  A supervisor notices by a new number that a rollback has ended its agent.
  */
 int history_begin_rollback(struct history *history, const char *workspace, struct err *err);
 int history_last_rollback(
@@ -178,16 +179,21 @@ int history_last_rollback(
 /* --- tags --- */
 
 #define HISTORY_TAG_MAX 128
-/* Whether a tag may have this name, which must not look like another kind of reference (ref.h). */
+/*
+ * Whether a tag may have this name.  A name that looks like another kind of reference (ref.h) is
+ * not allowed.
+ */
 bool history_tag_ok(const char *name);
 int history_tag_set(struct history *history, const char *name, const char *id, struct err *err);
+/* Delete a tag.  Returns 1, or 0 if the tag does not exist. */
 int history_tag_delete(struct history *history, const char *name, struct err *err);
 /* Get the node of a tag.  Returns 1, or 0 if the tag does not exist. */
-int history_tag_get(
-	/* returns 1, or 0 if the tag did not exist */
-	struct history *history, const char *name, char id[NODE_ID], struct err *err);
+int history_tag_get(struct history *history, const char *name, char id[NODE_ID], struct err *err);
 typedef int (*history_tag_visit)(void *arg, const char *name, const char *id, struct err *err);
-/* Visit tags in the order of their names: those of the node id, or all tags if id is NULL. */
+/*
+ * Visit tags in the order of their names.  Only the tags of the node id are visited, or all tags if
+ * id is NULL.
+ */
 int history_tags(struct history *history, const char *id, history_tag_visit visit, void *arg,
 	struct err *err);
 

@@ -108,7 +108,7 @@ static void decode_command(struct cursor *in, struct arena *arena, struct node *
 {
 	uint64_t n = cursor_varint(in);
 
-	/* Each argument takes at least one byte, which has its length. */
+	/* An argument takes at least one byte, because its length takes one. */
 	if (n > cursor_left(in) || n > NODE_COMMAND_MAX) {
 		in->bad = true;
 		return;

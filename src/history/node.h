@@ -1,20 +1,23 @@
 /*
- * node - one moment of an environment, and its stored form.
+ * node - one recorded state of an environment, and its stored form.
  *
  *	version     1 byte    1
- *	nonce       8 bytes   so that two equal moments have different ids
- *	parent      length, bytes: the id it was made from; empty for a first node
- *	tree        32 bytes
+ *	nonce       8 bytes   random, so that two equal states have different ids
+ *	parent      length, bytes: id of the node that this node was made from; empty for a
+ *	            first node
+ *	tree        32 bytes  hash of the tree
  *	time        svarint, ns since the epoch
  *	kind        1 byte
- *	flags       1 byte    1: exit status follows, 2: binds follow, 4: denials follow
+ *	flags       1 byte    1: has exit, 2: has binds, 4: has denials
  *	message     length, bytes
- *	command     varint count, each length, bytes
- *	exit        svarint status, varint duration in ns (when flagged)
+ *	command     varint count, each: length, bytes
+ *	exit        svarint status, varint duration in ns (only with flag 1)
  *	counts      varint each: added, modified, deleted, renamed
- *	paths       varint count, each: op byte, path, and for 'R' the new path
- *	binds       varint count, each: host path, inside path, 1 byte: 1 read-only (when flagged)
- *	denials     varint count, each: what, subject, rule, remedy, varint times (when flagged)
+ *	paths       varint count, each: op byte, path, and for op 'R' the new path
+ *	binds       varint count, each: host path, inside path, 1 byte that is 1 for a
+ *	            read-only bind (only with flag 2)
+ *	denials     varint count, each: what, subject, rule, remedy, varint number of times
+ *	            (only with flag 4)
  *
  * The id is the first 12 hex digits of the SHA-256 of this form.  When the parent of a node is
  * deleted, the node gets another parent.  Only the database records the new parent.
@@ -55,8 +58,8 @@ struct node_path {
 };
 
 /*
- * A file or directory of the host that the command of the node could use.  The tree does not
- * contain it.
+ * A file or directory of the host that the node's command could use (exec --bind).  It is not in
+ * the node's tree.
  */
 struct node_bind {
 	struct str host;
@@ -70,7 +73,7 @@ struct node_denial {
 	struct str what;
 	struct str subject; /* a path, HOST:PORT, or the name of a system call */
 	struct str rule;
-	struct str remedy; /* what would allow the access; empty if that is not known */
+	struct str remedy; /* a change that would allow the access; empty if none is known */
 	uint64_t times;
 };
 
@@ -108,8 +111,8 @@ int node_decode(
 void node_id(const void *bytes, size_t len, char id[NODE_ID]);
 
 /*
- * Append a message for a node for which the user gave none.  It has the label and the first changed
- * paths of the node.
+ * Append a message made of the label and the first changed paths of the node.  It is for a node for
+ * which the user gave no message.
  */
 #define NODE_COMMIT_LABEL "commit"
 void node_label(const struct node *node, const char *label, struct buf *out);

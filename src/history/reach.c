@@ -1,6 +1,6 @@
 /*
- * Finds objects with a list of keys that are still to be read, instead of a path of open
- * directories.  So no tree is too deep for the walk.
+ * Finds objects with a list of the keys that are still to be read.  The list takes the place of a
+ * path of open directories, so no tree is too deep for the walk.
  */
 #include "history/reach.h"
 
@@ -16,7 +16,7 @@
 void reach_init(struct reach *reach, struct store *store)
 {
 	*reach = (struct reach){ .store = store };
-	/* Use fixed numbers if the kernel has no random numbers yet, shortly after boot. */
+	/* Shortly after boot the kernel may have no random numbers yet.  Use fixed numbers then. */
 	if (getrandom(reach->seed, sizeof(reach->seed), GRND_NONBLOCK) != sizeof(reach->seed))
 		for (size_t i = 0; i < 4; i++)
 			reach->seed[i] = UINT64_C(0x9e3779b97f4a7c15) * (i + 1);
@@ -92,9 +92,9 @@ bool reach_add(struct reach *reach, const struct object_key *key)
 /* ------------------------------------------------- what an object refers to */
 
 /*
- * Iterates over the keys in one object.  A tree node has the keys of its children, or those of the
- * contents, directories and attributes of its entries.  A chunk list has the keys of its pieces.
- * Other types have no keys.
+ * Iterates over the keys in one object.  An upper node of a tree has the keys of its child nodes.
+ * A lowest node of a tree has the keys of the contents, directories and attributes of its entries.
+ * A chunk list has the keys of its pieces.  Other types have no keys.
  */
 struct refs {
 	struct store *store;

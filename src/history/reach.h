@@ -1,12 +1,12 @@
 /*
  * reach - finds the objects that trees need.
  *
- * A struct reach is a compact set of object keys, with eight bytes for each, that is filled by
- * walking trees.  The walk skips objects that are already in the set.
+ * struct reach is a set of object keys.  reach_tree adds a tree and everything below it, and skips
+ * objects that are in the set already.
  *
- * Each key is mixed to 64 bits with random numbers that each process chooses, so nobody can make
- * two objects with the same 64 bits on purpose.  Two of N objects have the same 64 bits by chance
- * with probability N² / 2^65.
+ * The set takes eight bytes for each key: the key is mixed to 64 bits with random numbers that each
+ * process chooses.  So nobody can make two objects with the same 64 bits on purpose.  By chance,
+ * two of N objects have the same 64 bits with probability N² / 2^65.
  */
 #pragma once
 #include "store/store.h"

@@ -80,8 +80,8 @@ static int resolve_id(struct history *history, const char *word, char id[NODE_ID
 /* ------------------------------------------------------------ HEAD in time */
 
 /*
- * Whether text is the -N of @{-N}.  *count is set to N.  For a huge N, it is set to a number that
- * is greater than the length of any journal.
+ * Whether text is the "-N" of "@{-N}".  *count is set to N.  If N is huge, *count is set to a
+ * number that is greater than the length of any journal.
  */
 static bool parse_movements(const char *text, int64_t *count)
 {
@@ -173,8 +173,8 @@ static int climb_step(void *arg, const struct node *node, struct err *err)
 }
 
 /*
- * Replace id by the id of an ancestor.  before is the part of the reference before the ancestor,
- * for messages.
+ * Replace id by the id of the ancestor that is the given number of steps above it.  before is the
+ * part of the reference to the left of the "~N" or "^", for messages.
  */
 static int ancestor(struct history *history, struct str before, uint64_t steps, char id[NODE_ID],
 	struct err *err)
@@ -206,7 +206,7 @@ static int resolve_suffixes(struct history *history, const char *text, const cha
 		suffix++;
 		if (tilde && isdigit((unsigned char)*suffix))
 			for (steps = 0; isdigit((unsigned char)*suffix); suffix++)
-				/* Ignore further digits, since no history has so many nodes. */
+				/* further digits are ignored, since no history has so many nodes */
 				steps = steps > UINT32_MAX ? steps
 							   : steps * 10 + (uint64_t)(*suffix - '0');
 		int r = ancestor(history, before, steps, id, err);

@@ -1,9 +1,14 @@
 /*
  * ref - finds the node that a user means by a reference.
  *
- *	id or unique prefix of at least 4 digits | tag | HEAD | @ | REF~N | REF^
- *	@{TIME}   HEAD at that time          @{-N}   HEAD N movements ago
- *	work      the live tree, where the caller allows it
+ *	ID          an id, or a unique prefix of at least 4 digits
+ *	TAG         the node of the tag
+ *	HEAD or @   HEAD of the workspace
+ *	REF~N       the ancestor N steps above REF
+ *	REF^        the parent of REF
+ *	@{TIME}     the node that was HEAD at that time
+ *	@{-N}       the node that was HEAD before the last N movements
+ *	work        the live tree, where the caller allows it
  *
  * A plain word is tried as HEAD, then as a tag, then as an id.
  */

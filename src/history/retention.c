@@ -1,10 +1,10 @@
 /*
- * A run first chooses the nodes to drop, in a compact array of all nodes.  Then it deletes them.
- * Each transaction deletes only a few nodes, so that other writers need not wait for the whole
- * run.  Nothing is locked while nodes are chosen.  If a node becomes a HEAD or gets a tag
- * meanwhile, history_drop refuses to drop it.
+ * A run of retention first chooses the nodes to drop.  For this it loads all nodes into a compact
+ * array.  Then it deletes the chosen nodes.  Each transaction deletes only a few nodes, so that
+ * other writers need not wait for the whole run.  Nothing is locked while nodes are chosen.  If a
+ * chosen node becomes a HEAD or gets a tag before it is deleted, history_drop refuses to drop it.
  *
- * Among the nodes in one bucket, such as an hour, only the newest is kept.  Buckets follow the
+ * Only the newest of the nodes in one bucket, such as an hour, is kept.  Buckets follow the
  * calendar, and not the age of nodes.  So the last node of an hour is the last of that hour in
  * every later run, too, and repeated runs drop no more nodes than a single run.
  */
@@ -27,8 +27,8 @@
 
 #define NO_NODE UINT64_MAX
 /*
- * Number of the latest movements of HEAD whose nodes are kept.  There is a limit, since a program
- * may move HEAD very often.
+ * Maximum number of movements of HEAD whose nodes are kept, counted from the latest.  The limit
+ * exists because a program may move HEAD very often.
  */
 #define MOVEMENTS_MAX 1000
 #define DROPPED_AT_ONCE 64 /* maximum number of nodes that are dropped in one transaction */
@@ -38,7 +38,11 @@ enum item_flags {
 	ITEM_HAS_CHILD = 1 << 1,
 	ITEM_FORK = 1 << 2, /* the node has at least two children */
 	ITEM_DROP = 1 << 3,
-	ITEM_LATE = 1 << 4, /* the node is dropped only to save bytes, and after all other nodes */
+	/*
+	 * the node is dropped only to save bytes, and only when all other unprotected nodes are
+	 * dropped
+	 */
+	ITEM_LATE = 1 << 4,
 };
 
 /* A node.  Its id of 12 hex digits is kept as a number. */
@@ -156,8 +160,8 @@ static void protect_chain(struct items *items, uint64_t id, uint64_t count)
 	struct item *item = find_item(items, id);
 
 	/*
-	 * End the walk after as many steps as there are nodes, since ancestors may form a circle in
-	 * a damaged history.
+	 * End the walk after as many steps as there are nodes.  In a damaged history, parents may
+	 * form a circle.
 	 */
 	for (size_t i = 0; item && i < count && i < items->count; i++) {
 		item->flags |= ITEM_PROTECTED;
@@ -166,8 +170,8 @@ static void protect_chain(struct items *items, uint64_t id, uint64_t count)
 }
 
 /*
- * Protect all pending nodes, all tagged nodes, and each HEAD with its nearest ancestors.  A HEAD
- * and its ancestors are at most keep nodes.
+ * Protect all pending nodes, all tagged nodes, and for each HEAD a chain of keep nodes: the HEAD
+ * itself and its nearest ancestors.
  */
 static int protect_named(
 	struct history *history, struct items *items, uint64_t keep, struct err *err)
@@ -187,8 +191,8 @@ static int protect_named(
 }
 
 /*
- * Keep the nodes at both ends of each movement of HEAD, since undo and redo lead to them.  The
- * journal also has an entry for each new node, but such a node is not kept for that reason.
+ * Mark both nodes of each recent movement of HEAD as ITEM_LATE, since undo and redo lead to them.
+ * The journal also has an entry for each new node.  Such entries mark no nodes.
  */
 static int mark_movements(
 	struct history *history, struct items *items, int64_t now, struct err *err)
@@ -248,8 +252,7 @@ static void protect_by_shape(struct items *items, int64_t now)
 		struct item *item = &items->list[i];
 		bool tip = !(item->flags & ITEM_HAS_CHILD);
 		/*
-		 * Protect a node without a parent even if it seems old, since its time may be
-		 * wrong.
+		 * Protect a node without a parent at any age, since its recorded time may be wrong.
 		 */
 		bool start = item->parent == NO_NODE;
 
@@ -291,7 +294,7 @@ struct fitting {
 	struct reach *reach;
 	struct measure *measure;
 	struct retention_result *result;
-	bool full; /* there is no room for a further node */
+	bool full; /* no further node fits into the limit */
 };
 
 static int add_size(void *arg, const struct object_key *key, struct err *err)
@@ -327,7 +330,7 @@ static int add_tree_of(
 		db_query(history->db, err, "SELECT tree FROM node WHERE id = ?", "t", id);
 	int r = db_step(query, err);
 	if (r <= 0)
-		return r; /* the node was deleted meanwhile */
+		return r; /* the node has been deleted since it was loaded */
 	struct str bytes = db_bytes(query, 0);
 	if (bytes.len != HASH_SIZE)
 		return err_set(err, ERR_CORRUPT, "node %s has no tree", id);
@@ -338,8 +341,8 @@ static int add_tree_of(
 }
 
 /*
- * Consider the items whose flags within mask are exactly flags.  Keep the newest of them that fit,
- * and mark the others to be dropped.
+ * Look at the items whose flags within mask equal flags.  The newest of them are kept as long as
+ * they fit into the limit.  The others are marked to be dropped.
  */
 static int fit_newest(struct history *history, struct items *items, struct fitting *fitting,
 	unsigned mask, unsigned flags, struct err *err)
@@ -449,7 +452,7 @@ static int drop_node(const struct dropping *dropping, const char *id, struct err
 	return r < 0 ? r : 1 + r;
 }
 
-/* Drop nodes from number *next on, at most as many as one transaction should drop. */
+/* Drop nodes from the index *next on, no more than one transaction should drop. */
 static int drop_some(const struct dropping *dropping, const struct items *items, size_t *next,
 	struct retention_result *result, struct err *err)
 {

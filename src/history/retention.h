@@ -23,8 +23,8 @@ struct retention_result {
 };
 
 /*
- * Delete old nodes by the rules.  dropped is called for each of them, unless it is NULL.  With
- * dry_run, dropped is called but no node is deleted.
+ * Delete old nodes by the rules.  If dropped is not NULL, it is called for each deleted node.  With
+ * dry_run, dropped is called for the same nodes, but nothing is deleted.
  */
 int retention_run(struct history *history, const struct retention_options *options,
 	history_visit dropped, void *arg, struct retention_result *result, struct err *err);

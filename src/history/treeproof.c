@@ -1,16 +1,18 @@
 /*
- * The walk goes through every tree once.  An object makes a claim about each object that it refers
- * to: about the sums, the level and the names of that object.  The set of sound objects contains
- * each object together with the claim that was checked.  So another tree that makes the same claim
- * needs no second check.
+ * Checks every object below a tree.
  *
- * Objects that are damaged, or that need a damaged object, become the vertices of a graph.  They
- * are few.  Edges lead from a vertex to the damaged objects that it needs.  After the walk,
- * treeproof_use follows the edges from the vertex of each user's tree, and so finds the users of
- * each fault.
+ * The walk reads every object once.  An object makes a claim about each object that it refers to:
+ * about the sums, the level and the names in that object.  The set of sound objects contains each
+ * object together with the claim that was checked.  So another tree that makes the same claim needs
+ * no second check.
  *
- * A wrong claim is a fault of the object that makes the claim, and not of the object that the claim
- * is about.
+ * Objects that are damaged, or that need a damaged object, become the vertices of a graph.  Such
+ * objects are few.  Edges lead from a vertex to the damaged objects that its object needs.  After
+ * the walk, treeproof_use follows the edges from the vertex of each user's tree, and so finds the
+ * users of each fault.
+ *
+ * A wrong claim is a fault of the object that makes the claim.  It is not a fault of the object
+ * that the claim is about.
  */
 #include "history/treeproof.h"
 
@@ -26,19 +28,18 @@
 
 #define FAULTS_MAX 100000 /* maximum number of listed faults; further faults are only counted */
 
-#define LEVEL_ANY (-1)  /* any level: the top of a directory or of a chunk list */
-#define LEVEL_ROOT (-2) /* the tree node that is the root of a tree */
+/* any level: used for the top node of a directory, and for the top of a chunk list */
+#define LEVEL_ANY (-1)
+#define LEVEL_ROOT (-2) /* used for the top node of the tree itself */
 
-/* The properties that an object claims for another object, to which it refers. */
+/* A claim: properties that an object states of another object to which it refers. */
 struct claim {
 	struct object_key key;
 	int level;
 	uint64_t count;  /* number of entries in a tree */
 	uint64_t size;   /* bytes of all files in a tree, or of a chunk list or a blob */
 	struct str name; /* name of the entry that makes the claim, for messages */
-	/*
-	 * for a child of a tree node: all names in the child are greater than this one; else NULL
-	 */
+	/* for a child of a tree node: a name before all names in the child; else NULL */
 	struct str after;
 	struct str last; /* for a child of a tree node: the greatest name in the child; else NULL */
 };
@@ -88,7 +89,10 @@ struct treeproof {
 
 	struct frame *frames;
 	size_t depth, frames_cap;
-	/* vertices that the frames need so far, those of the innermost frame last */
+	/*
+	 * vertices that the objects of the frames need, as far as they were found; those of the
+	 * innermost frame are last
+	 */
 	uint32_t *open;
 	size_t n_open, open_cap;
 
@@ -343,7 +347,10 @@ static int check_object(
 	}
 }
 
-/* Check an object that the innermost frame's object refers to, unless it was checked before. */
+/*
+ * Check an object that the object of the innermost frame refers to, unless the same claim about it
+ * was checked before.
+ */
 static int enter_object(struct treeproof *proof, const struct claim *claim, struct err *err)
 {
 	struct object_key sound = claim_key(claim);
@@ -376,7 +383,7 @@ static int enter_object(struct treeproof *proof, const struct claim *claim, stru
 	return r;
 }
 
-/* Remove the innermost frame.  whole is set if its object was read to the end. */
+/* Remove the innermost frame.  whole is set if the object of the frame was read to its end. */
 static void leave_object(struct treeproof *proof, bool whole)
 {
 	struct frame done = proof->frames[--proof->depth];
@@ -424,8 +431,8 @@ static int next_child(struct treeproof *proof, struct frame *frame, struct err *
 		.last = child.last,
 	};
 	/*
-	 * Leave the check of the first name below this node to the first leaf, which inherits the
-	 * claim 'after'.
+	 * Do not check the first name below this child here.  The first leaf below it inherits the
+	 * claim 'after', and is checked against it.
 	 */
 	if (!frame->items++)
 		frame->first = child.last;
@@ -467,7 +474,10 @@ static int next_entry(struct treeproof *proof, struct frame *frame, struct err *
 		claim.key = (struct object_key){ entry.xattrs, OBJECT_XATTRS };
 		r = enter_object(proof, &claim, err);
 	}
-	/* Do this last, since it may add a frame, which moves all frames in memory. */
+	/*
+	 * This comes last, since it may add a frame, and adding a frame may move all frames in
+	 * memory.
+	 */
 	enum object_type type = reach_content_type(&entry);
 	if (r >= 0 && type) {
 		claim.key = (struct object_key){ entry.hash, type };
@@ -554,7 +564,10 @@ static void add_user(struct vertex *vertex, uint32_t user)
 
 void treeproof_use(struct treeproof *proof, uint32_t damage, uint32_t user)
 {
-	/* Use the array 'open' as the list of vertices to visit, since the walk is over. */
+	/*
+	 * The walk is over, so the array 'open' is free to hold the vertices that are still to be
+	 * visited.
+	 */
 	proof->n_open = 0;
 	add_dependency(proof, damage);
 	while (proof->n_open) {

@@ -1,10 +1,12 @@
 /*
  * treeproof - checks that every object below a set of trees exists and is sound.
  *
- * Each object is checked only once, even if many trees contain it.  A tree is used by nodes, which
- * are called users here.  First, treeproof_tree walks each tree and returns a number for its
- * damage.  Then the caller passes that number to treeproof_use for each user of the tree.  After
- * that, treeproof_fault lists every fault with its users.
+ * Each object is checked only once, even if many trees contain it.  The things that have a tree,
+ * such as nodes, are called its users here.
+ *
+ * The caller first calls treeproof_tree for each tree and gets a number for its damage.  Then it
+ * passes that number to treeproof_use for each user of the tree.  After that, treeproof_fault lists
+ * every fault with its users.
  */
 #pragma once
 #include "store/store.h"

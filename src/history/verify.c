@@ -18,7 +18,7 @@ struct verifying {
 	struct history *history;
 	struct verify *verify;
 	struct treeproof *proof;
-	/* number of objects; their check comes before that of the nodes */
+	/* number of objects in the store; they are checked before the nodes */
 	uint64_t progress_before;
 	uint64_t progress_total;
 	struct touched *nodes;
@@ -66,7 +66,7 @@ __attribute__((format(printf, 3, 4))) static void node_fault(
 
 /* ---------------------------------------------------------------- the nodes */
 
-/* Returns 1 if a node with this id exists, plus 2 if a tombstone with this id exists. */
+/* Returns the sum of 1 if a node with this id exists, and 2 if a tombstone with this id exists. */
 static int known_id(struct verifying *verifying, const char *id, struct err *err)
 {
 	int64_t bits = 0;
@@ -79,8 +79,8 @@ static int known_id(struct verifying *verifying, const char *id, struct err *err
 }
 
 /*
- * Check the parent of a node.  It must be the node that the node was made from, unless that one was
- * deleted.
+ * Check the parent of a node.  It must be the node that the node was made from, unless that node
+ * was deleted.
  */
 static int check_parent(struct verifying *verifying, const struct node *node, struct err *err)
 {
@@ -92,7 +92,8 @@ static int check_parent(struct verifying *verifying, const struct node *node, st
 		node_fault(verifying, node->id, "a first node, but its row names %s as its parent",
 			node->parent);
 	/*
-	 * Skip a missing made_from that is also the parent, because table_checks below reports it.
+	 * Report nothing if made_from is missing and is also the parent.  The queries of
+	 * table_checks report a missing parent.
 	 */
 	else if (node->made_from[0] && !r && strcmp(node->made_from, node->parent))
 		node_fault(verifying, node->id,
@@ -132,7 +133,7 @@ static int check_record(struct verifying *verifying, struct db_query *row, const
 	if (db_int(row, 3) != node.time)
 		node_fault(verifying, id, "its row and its record have different times");
 	/*
-	 * Trust the record and not the row where they differ, since the id is a hash of the record.
+	 * The record is trusted if the row differs from it, since the id is a hash of the record.
 	 */
 	*tree = node.tree;
 	*has_tree = true;
@@ -211,8 +212,8 @@ static void report_faults(struct verifying *verifying)
 /* ------------------------------------------------------- references to nodes */
 
 /*
- * Each row of the results of these queries is a fault.  Its columns are a text and the node of the
- * fault, or NULL.
+ * Queries that find faults.  Each row of a result is a fault, with two columns: a text, and the
+ * node that has the fault, or NULL.
  */
 static const char *const table_checks[] = {
 	/* parents */
@@ -304,7 +305,10 @@ static void store_progress(void *arg, uint64_t done, uint64_t total)
 	verifying->verify->progress(verifying->verify->arg, done, verifying->progress_total);
 }
 
-/* Report a table that is too damaged to be read to its end like any other fault. */
+/*
+ * A table may be too damaged to be read to its end.  Report that as a fault, too.  Other errors are
+ * returned.
+ */
 static int report_damage(struct verifying *verifying, int r, struct err *why, struct err *err)
 {
 	if (r == -ERR_CORRUPT) {
@@ -331,7 +335,10 @@ static int check_store(struct verifying *verifying, struct err *err)
 	return r;
 }
 
-/* Count the nodes in the table.  The number that history_count reads is stored and may be wrong. */
+/*
+ * Count the nodes in the table.  history_count is not used, since it reads a stored number that may
+ * be wrong.
+ */
 static int count_nodes(struct verifying *verifying, struct err *err)
 {
 	int64_t count = 0;

@@ -27,11 +27,13 @@ struct verify {
 };
 
 /*
- * Check the store first (store_verify).  Then check all nodes: their ids against their records,
- * their rows against their records, their parents and their tombstones.  Then check everything
- * below their trees: every tree, chunk list and attribute set decodes, counts and sizes of
- * directories add up, every blob exists.  Finally check tags, HEADs, the journal, and the counts of
- * nodes and tags.
+ * Check the whole history, in this order:
+ *
+ *  1. the store (store_verify);
+ *  2. all nodes: their ids and rows against their records, their parents and their tombstones;
+ *  3. everything below the trees of nodes: every tree, chunk list and attribute set can be decoded,
+ *     counts and sizes of directories add up, and every blob exists;
+ *  4. tags, HEADs, the journal, and the stored counts of nodes and tags.
  *
  * Faults are passed to error().  The result is negative only if the check itself could not run.
  */
