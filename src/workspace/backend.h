@@ -11,8 +11,8 @@ struct workspace_backend {
 	struct workspace_kind kind;
 	/*
 	 * Returns 1 if this backend can work for an environment at rootfd, or 0 with the reason in
-	 * why.  The function tries out all that the backend needs, and removes what it has made for
-	 * that.
+	 * why.  To find out, the function makes the files and mounts that the backend needs, and
+	 * removes them again.
 	 */
 	int (*probe)(int rootfd, char why[WORKSPACE_WHY_MAX]);
 	/* The other functions are described in workspace.h under the same names. */
@@ -23,11 +23,11 @@ struct workspace_backend {
 	int (*save_index)(struct workspace *workspace, struct err *err);
 	int (*apply)(struct workspace *workspace, const struct hash *from, const struct hash *to,
 		struct hash *now, struct err *err);
-	/* NULL for a backend that does not freeze, because freezing would save nothing. */
+	/* NULL if the backend does not freeze, because freezing would save nothing. */
 	int (*freeze)(struct workspace *workspace, const struct hash *tree, struct err *err);
-	/* number of entries looked at in a capture from which freezing is worth it */
+	/* freezing is worth its cost if a capture has looked at this many entries or more */
 	uint64_t freeze_min;
-	/* NULL if programs see the live directory itself. */
+	/* NULL if the backend mounts nothing, so that programs see the live directory itself. */
 	int (*mount)(struct workspace *workspace, struct workspace_mount *mount, struct err *err);
 	/* NULL if the live tree does not lie on top of another tree. */
 	int (*lower_tree)(struct workspace *workspace, struct hash *tree, struct err *err);
@@ -44,20 +44,21 @@ struct workspace {
 	const struct workspace_backend *backend;
 	struct workspace_setup setup;
 	bool running_left; /* see struct workspace_change */
-	const int *inside; /* for a capture: root directory of running programs; NULL: none run */
+	/* for a capture: root directory of the programs that run; NULL: no programs run */
+	const int *inside;
 	struct workspace_counters *counters;
-	/* the counters that are in use until the caller sets others */
+	/* counters that are used until the caller sets its own with workspace_count */
 	struct workspace_counters uncounted;
 
-	/* These members are set by the backend. */
+	/* The backend sets these members. */
 	int live;             /* the live directory; -1 while the workspace is closed */
 	int index;            /* the directory that has the index files */
 	int shown;            /* the live tree as running programs see it, owned; -1: not known */
 	uint32_t shown_shift; /* difference of ids in 'shown'; see workspace_apply_through */
 	void *own;            /* the data of this backend */
-	bool same;            /* the last capture found no difference to the saved index */
+	bool same;            /* the last capture found no difference from the saved index */
 	uint64_t entries;     /* number of entries that the last capture looked at */
-	bool untidy;          /* workspace_tend would find work */
+	bool untidy;          /* workspace_tend has something to do */
 	struct scan scan;
 	/* name of the index file that is being written, or "" */
 	char temp[WORKSPACE_NAME_MAX + 32];

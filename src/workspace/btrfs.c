@@ -2,21 +2,23 @@
  * btrfs - the backend whose live tree is a subvolume.
  *
  * Changes are found by generation.  Every index has a mark: the generation of the subvolume when
- * the walk began, and the tree that the walk found.  A capture first writes out everything that
- * this file system has only in memory, and then reads the generation.  If it is the generation of
- * the mark, nothing has changed and the tree is known.  Otherwise root lists the inodes that are
- * younger than the mark and looks at no others, and an ordinary user walks the tree.
+ * the walk began, and the tree that the walk found.  A capture first writes to disk all changes
+ * that the file system has only in memory, and then reads the generation.  If the generation equals
+ * that of the mark, nothing has changed, and the tree is that of the mark.  Otherwise a walk looks
+ * for changes.  Root lists the inodes that are younger than the mark, and its walk looks at no
+ * others.  An ordinary user's walk looks at the whole tree.
  *
  * A change that comes after the generation was read, even during the walk, gets a later generation
  * (subvolume.h), so the next capture finds it.  At worst a walk finds no difference, for example
  * when only the access time of a symbolic link has changed.  The mark is an extended attribute of
- * the index file, so that the two are always replaced together.
+ * the index file, so that the index and its mark are always replaced together.
  *
  * A fork is a snapshot, which costs one transaction, whatever the size of the tree.  The snapshot
- * has the inode numbers and times of its origin, so a copy of the origin's index describes it,
- * too.  The copy must be made before the snapshot, because afterwards the origin and the snapshot
- * give the same inode numbers to different new files.  Whether the origin's mark holds for the
- * snapshot is checked in the snapshot, which nobody changes yet.
+ * has the inode numbers and times of its origin, so a copy of the origin's index describes the
+ * snapshot, too.  The copy must be made before the snapshot, because after it the origin and the
+ * snapshot give the same inode numbers to different new files.  The origin may change between its
+ * last check and the snapshot.  So the snapshot, which no program changes yet, is checked against
+ * the origin's mark.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,12 +42,12 @@
 #define MARK_ATTR "user.strata.mark"
 
 /*
- * A state of the subvolume, and its tree.  While the subvolume is in the state 'at', it has this
- * tree, and the index describes it.
+ * A state of the subvolume.  As long as the subvolume is in the state 'at', 'tree' is its tree, and
+ * the index with this mark describes it.
  */
 struct mark {
 	struct subvolume at;
-	/* hash of the patterns for excluded files, on which the tree depends */
+	/* hash of the patterns for excluded files; the tree depends on these patterns */
 	struct hash exclude;
 	struct hash tree;
 };
@@ -101,7 +103,7 @@ static int probe_btrfs(int rootfd, char why[WORKSPACE_WHY_MAX])
 	}
 	if (subvolume_delete(rootfd, name, &err) == 0)
 		return 1;
-	/* Remove the empty subvolume as a directory, which users may do. */
+	/* Users may always remove an empty subvolume as a directory. */
 	(void)unlinkat(rootfd, name, AT_REMOVEDIR);
 	snprintf(why, WORKSPACE_WHY_MAX, "subvolumes cannot be deleted here (%s)",
 		err.errno_value == EPERM ? "mount option user_subvol_rm_allowed is missing"
@@ -124,8 +126,9 @@ static int make_live(int dirfd, const char *name, struct err *err)
 }
 
 /*
- * Delete the subvolume of a live tree.  This fails if the user has lost the right to delete it, or
- * if a program has made subvolumes in it.  Then the subvolume is emptied like a directory.
+ * Delete the subvolume of a live tree.  The deletion fails if the user has lost the right to it, or
+ * if a program has made subvolumes inside.  In these cases the subvolume is emptied like a
+ * directory.
  */
 static int remove_live(int dirfd, const char *name, struct err *err)
 {
@@ -182,8 +185,8 @@ static bool write_mark(int index, const char *name, const struct mark *mark)
 }
 
 /*
- * Whether two marks describe the same state.  Their trees are not compared, since a mark may lack
- * its tree.
+ * Whether two marks are of the same state.  Their trees are not compared, since the mark of a
+ * capture that has just begun has no tree yet.
  */
 static bool same_state(const struct mark *a, const struct mark *b)
 {
@@ -191,8 +194,8 @@ static bool same_state(const struct mark *a, const struct mark *b)
 }
 
 /*
- * Write out all changes of the live tree and read its state.  Returns false if the state is not
- * known.
+ * Write all changes of the live tree to disk, and read its state into *mark.  Returns false if the
+ * state cannot be known, for example because the live tree contains other subvolumes.
  */
 static bool read_state(const struct workspace *ws, struct mark *mark)
 {
@@ -275,8 +278,8 @@ static int save_btrfs(struct workspace *ws, struct err *err)
 	struct btrfs *btrfs = ws->own;
 
 	/*
-	 * If the walk found no difference, the old index stays and gets the new mark.  This saves
-	 * the next capture its walk.
+	 * If the walk found no difference, the old index stays and gets the new mark.  The next
+	 * capture then needs no walk.
 	 */
 	if (btrfs->marked && ws->temp[0])
 		(void)write_mark(ws->index, ws->same ? ws->setup.name : ws->temp, &btrfs->mark);
@@ -322,7 +325,7 @@ struct origin {
 	int index; /* the index file that has the mark, owned; -1: none */
 	struct mark mark;
 	bool marked;
-	bool known; /* when it was last checked, the live tree was in the state of the mark */
+	bool known; /* at the last check, the live tree was in the state of the mark */
 };
 
 static void origin_release(struct origin *origin)
@@ -347,7 +350,10 @@ static bool find_origin(
 	struct err ignored = { 0 };
 	struct mark now = { 0 };
 
-	/* A snapshot is no use here: it would contain excluded files, or lack nested subvolumes. */
+	/*
+	 * A snapshot is useless if the origin has excluded files, since it would contain them.  It
+	 * is useless if the origin has nested subvolumes, since it would lack them.
+	 */
 	if (donor < 0 || ws->setup.n_exclude || !subvolume_is(donor) ||
 		subvolume_nested(donor, &ignored) != 0)
 		return false;
@@ -362,8 +368,8 @@ static bool find_origin(
 				 sizeof(origin->mark) &&
 			 store_has(ws->setup.store, OBJECT_TREE, &origin->mark.tree, &ignored) == 1;
 	/*
-	 * If the transaction of the last change was still open when the mark was made, later
-	 * changes may have the same number, and the mark would not reveal them.
+	 * The mark may have been made while the transaction of the last change was still open.
+	 * Later changes may then have the same number, and the mark would not reveal them.
 	 */
 	origin->known = origin->marked && origin->mark.at.changed <= origin->mark.at.generation &&
 			subvolume_look(donor, &now.at, &ignored) == 0 &&
@@ -383,10 +389,11 @@ static bool copy_index(const struct origin *origin, int index, const char *to)
 }
 
 /*
- * Give the copied index a mark.  'now' is the state of the snapshot.  Returns true if the snapshot
- * has the tree of the origin's mark, which is so if the mark was right and nothing changed until
- * the snapshot was made.  Otherwise the changed inodes are younger than the origin's mark, in the
- * snapshot as in the origin.
+ * Give the copied index a mark.  'now' is the state of the snapshot.
+ *
+ * Returns true if the snapshot has the tree of the origin's mark.  That is so if the mark was right
+ * and nothing changed until the snapshot was made.  Otherwise the copied index gets the origin's
+ * old mark: the inodes that changed after the mark are younger in the snapshot, too.
  */
 static bool copy_mark(const struct workspace *ws, const char *copy, const struct origin *origin,
 	const struct subvolume *now)
@@ -402,9 +409,9 @@ static bool copy_mark(const struct workspace *ws, const char *copy, const struct
 }
 
 /*
- * Set the generation in the origin's mark to the present generation of the origin, which the
- * snapshot has changed.  This is done only if the origin is otherwise unchanged.  'then' is the
- * state of the snapshot, whose files are those of the origin's index.
+ * Making the snapshot has changed the generation of the origin.  So set the mark of the origin's
+ * index to the present generation, unless the files of the origin have changed.  'then' is the
+ * state of the snapshot, which has the files that the origin's index describes.
  */
 static void renew_mark(struct origin *origin, const struct subvolume *then)
 {
@@ -481,7 +488,7 @@ static int create_btrfs(struct workspace *ws, const struct hash *tree, int donor
 		return workspace_open(ws, err);
 	owned_fd int work = livedir_work(ws, err);
 	/*
-	 * This workspace is not in the database yet.  So if its name is taken by files, an
+	 * This workspace is not in the database yet.  So if files with its name exist, an
 	 * interrupted create has left them.
 	 */
 	int r = work < 0 ? work : remove_live(work, ws->setup.name, err);

@@ -40,8 +40,8 @@ static int open_spool(struct workspace *ws, struct err *err)
 }
 
 /*
- * Open the saved index, unless it names objects that the store lacks.  A capture with such an index
- * would never store those objects again.
+ * Open the saved index.  An index that names objects that the store lacks is not used, since a
+ * capture with such an index would never store those objects again.
  */
 static struct windex *trusted_index(struct workspace *ws)
 {

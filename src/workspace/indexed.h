@@ -2,8 +2,8 @@
  * indexed - captures the live directory of a workspace by comparing it with the index of the last
  * capture.
  *
- * All backends use this file.  A new index is written beside the old one while the capture runs.
- * It replaces the old one after every object that it names is durable.
+ * All backends use this file.  While a capture runs, a new index is written beside the old index.
+ * The new index replaces the old one after every object that it names is durable.
  */
 #pragma once
 #include "workspace/backend.h"
@@ -22,7 +22,7 @@ int indexed_capture(struct workspace *ws, const struct indexed_options *with, st
 	struct err *err);
 /*
  * Find the files of the live tree that programs have mapped.  Returns false if programs cannot have
- * mapped any.
+ * mapped any of these files.
  */
 bool indexed_mapped(const struct workspace *ws, struct mapped *mapped);
 /* Does the work of workspace_discard. */

@@ -12,7 +12,7 @@
 #include "workspace/stack.h"
 
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
-/* the first characters of the boot id, which have 48 bits, identify a boot */
+/* number of characters of the boot id that identify a boot; they have 48 bits */
 #define BOOT_SIZE 13
 #define RESERVE_TRIES 4096
 
@@ -119,8 +119,8 @@ int layerlinks_find(int dirfd, const struct hash *tree, unsigned *number, struct
 		return r;
 	*number = (unsigned)strtoul(text, NULL, 10);
 	/*
-	 * Check the tree of the layer, since the number may have been given to another layer after
-	 * the link was written.
+	 * Check that the layer has this tree.  The layer that the link was written for may be gone,
+	 * and its number given to another layer.
 	 */
 	r = layerlinks_read_on(dirfd, *number, &on, err);
 	return r > 0 ? hash_eq(&on.tree, tree) : r;
@@ -149,8 +149,8 @@ int layerlinks_reserve(int dirfd, const struct layerlinks_on *on, unsigned *numb
 	for (unsigned i = 0; i < RESERVE_TRIES; i++) {
 		*number = next + i;
 		/*
-		 * The number of a directory without its link N.on is not free, since that directory
-		 * is about to be removed.
+		 * A directory without its link N.on is about to be removed, so its number is not
+		 * free.
 		 */
 		errno = EEXIST;
 		if (!at_exists(dirfd, layerlinks_name(name, *number, "")) &&

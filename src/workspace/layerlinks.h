@@ -2,12 +2,14 @@
  * layerlinks - the data that are recorded about each layer, and the chains that layers form.
  *
  *	layers/N      layer number N: the difference to the tree below it
- *	layers/N.on   BELOW.TREE: the layer or base that layer N lies on, and the tree that both
- *show together.  BELOW is the number of a layer, or @B for base number B layers/N.ok   BOOT, or
- *BOOT.ENTRIES.BYTES once layer N was measured: layer N is whole. BOOT~ instead of BOOT: this
- *machine could not restore all of its tree layers/TREE   N: the layer to take for TREE layers/next
- *the number to try first for a new layer layers/limit  how many bytes all layers may take; absent:
- *a share of the disk
+ *	layers/N.on   BELOW.TREE.  BELOW is the number of the layer on which layer N lies, or
+ *	              @B for base number B.  TREE is the tree that layer N shows on top of it
+ *	layers/N.ok   the mark of layer N: it is whole.  The text is BOOT, or
+ *	              BOOT.ENTRIES.BYTES if layer N was measured.  BOOT~ stands in place of
+ *	              BOOT if this machine could not restore all of the layer's tree
+ *	layers/TREE   N: the layer that checkouts of TREE use
+ *	layers/next   the number to try first for a new layer
+ *	layers/limit  maximum number of bytes of all layers; absent: a share of the disk
  *
  * Everything except the layers themselves is kept in targets of symbolic links (stack.h).
  *
@@ -59,13 +61,14 @@ int layerlinks_read_ok(int dirfd, unsigned number, struct layerlinks_ok *ok, str
 int layerlinks_mark(int dirfd, unsigned number, const struct layerlinks_ok *ok, struct err *err);
 int layerlinks_unmark(int dirfd, unsigned number, struct err *err);
 /*
- * Returns a short text that identifies this boot of the machine, or NULL if the kernel has no boot
- * id.
+ * Returns a short text that identifies this boot of the machine.  Returns NULL if the kernel
+ * provides no boot id.
  */
 const char *layerlinks_boot(void);
 
 /*
- * Find the layer to take for a tree.  Returns 1 with its number, or 0 if no layer shows the tree.
+ * Find the layer that checkouts of a tree use.  Returns 1 with its number, or 0 if no layer shows
+ * the tree.
  */
 int layerlinks_find(int dirfd, const struct hash *tree, unsigned *number, struct err *err);
 int layerlinks_prefer(int dirfd, const struct hash *tree, unsigned number, struct err *err);
@@ -76,7 +79,7 @@ int layerlinks_prefer(int dirfd, const struct hash *tree, unsigned number, struc
  */
 int layerlinks_reserve(
 	int dirfd, const struct layerlinks_on *on, unsigned *number, struct err *err);
-/* Remove a layer that has no mark yet, with its links. */
+/* Remove a layer that has no mark yet, together with its links. */
 void layerlinks_give_up(int dirfd, unsigned number);
 
 /* A layer and all layers below it, the topmost first. */
@@ -90,8 +93,8 @@ struct layerlinks_chain {
 };
 
 /*
- * Fill chain with layer top and all layers below it.  If top is 0, the chain is empty and lies on
- * base.  Returns 1, or 0 if a link is missing or the chain is too long.
+ * Fill chain with the layer number top and all layers below it.  If top is 0, the chain is empty
+ * and lies on base.  Returns 1, or 0 if a link is missing or the chain is too long.
  */
 int layerlinks_chain(
 	int dirfd, unsigned top, unsigned base, struct layerlinks_chain *chain, struct err *err);

@@ -1,9 +1,11 @@
 /*
- * Builds each directory of the result from the directories with the same path in the layers, the
- * topmost first.  For each name the topmost entry counts.  If that entry is a directory, the
- * directories below it are merged into it, down to the first layer that has another file type under
- * the name or whose directory is opaque.  That layer hides all deeper layers, so the result is
- * opaque, too.
+ * Builds each directory of the result from the directories with the same path in the layers,
+ * beginning with the topmost layer.
+ *
+ * For each name, the topmost entry counts.  If that entry is a directory, the directories with this
+ * name in deeper layers are merged into it.  The merging ends at a layer that hides the deeper
+ * ones: a layer whose directory is opaque, or that has another file type under the name.  The
+ * resulting directory is then opaque, too.
  */
 #include "workspace/layermerge.h"
 
@@ -25,9 +27,10 @@
 /* A directory of the result while it is being built. */
 struct merging {
 	int out;
-	int from[LAYERLINKS_DEPTH_MAX]; /* the directories to merge, the topmost first; owned */
+	/* directories to merge, owned; that of the topmost layer is first */
+	int from[LAYERLINKS_DEPTH_MAX];
 	size_t n;
-	bool opaque; /* the result hides the directories below the merged layers */
+	bool opaque; /* the result hides the directories in the layers below the merged ones */
 	unsigned level;
 };
 
@@ -109,8 +112,8 @@ static int open_below(int dirfd, const char *name)
 }
 
 /*
- * Open the directories with this name in the layers, beginning with number 'first' and ending with
- * a directory that hides the rest.
+ * Open the directories with this name in the layers, beginning with the layer at the index 'first'.
+ * The last one opened is a directory that hides the deeper ones, if there is such a directory.
  */
 static int open_sources(
 	const struct merging *dir, size_t first, const char *name, struct merging *below)
@@ -162,8 +165,8 @@ static int merge_below(struct merging *dir, size_t first, const char *name, stru
 }
 
 /*
- * Add one name to the result.  A whiteout is made anew and not linked, because an inode can have
- * only a limited number of links.
+ * Add one name to the result.  A whiteout is made anew and not linked, because the number of links
+ * of an inode is limited.
  */
 static int merge_name(struct merging *dir, size_t first, const char *name, const struct statx *stx,
 	struct err *err)

@@ -4,10 +4,12 @@
 
 #include "tree/treediff.h"
 
-#define ENTRY_COST 4096 /* bytes that take as long to write as a name, an inode and a block */
-/* Bytes that take as long to write as one more layer in a chain costs over time. */
+/* number of bytes that take as long to write as a name, an inode and a block */
+#define ENTRY_COST 4096
+/* Cost of one more layer in a chain, in bytes to write.  It stands for slower look-ups later. */
 #define DEPTH_COST (8 * ENTRY_COST)
-#define NEAR_MAX 4 /* maximum number of layers to compare among those for layers->near */
+/* maximum number of layers of similar trees (layers->near) that are compared */
+#define NEAR_MAX 4
 
 struct candidate {
 	struct stack stack;
@@ -38,7 +40,8 @@ static int add_change(void *arg, const struct treediff_change *change, struct er
 }
 
 /*
- * Compare a candidate with the wanted tree, and keep it if it costs less than the best one so far.
+ * Compare a candidate with the wanted tree.  It becomes the best candidate if it costs less than
+ * the best one so far.
  */
 static void consider(struct search *search, const struct candidate *candidate)
 {
@@ -70,8 +73,8 @@ static void consider_layer(struct search *search, const struct layerlinks_chain 
 }
 
 /*
- * Consider the layers of the overlay's present chain: the upper ones, and fewer and fewer of the
- * deeper ones.
+ * Consider the layers 0, 1, 3, 7, 15 and so on of the overlay's present chain.  Layer 0 is the
+ * topmost.
  */
 static int consider_here(struct search *search, const struct stack *here, struct err *err)
 {

@@ -4,15 +4,15 @@
  * The best layer is the one on which the fewest entries and bytes have to be written.  A long chain
  * makes a layer less suitable.  Only a few layers are compared: those below the overlay that is to
  * show the tree, those of trees that the caller expects to be similar, and the base.  A comparison
- * ends as soon as the cost exceeds the lowest cost so far.
+ * ends as soon as its cost exceeds the lowest cost so far.
  */
 #pragma once
 #include "workspace/layers.h"
 
 /*
- * Find the stack on which to make a layer that shows tree.  The caller sets *stack to the base and
- * its tree, and the function replaces it by the result.  here is the present stack of the overlay,
- * or NULL.
+ * Find the stack on which to make a layer that shows tree.  When called, *stack has the base and
+ * its tree.  It is set to the stack that was found.  here is the present stack of the overlay, or
+ * NULL.
  */
 int layernear_find(const struct layers *layers, int dirfd, const struct hash *tree,
 	const struct stack *here, struct stack *stack, struct err *err);

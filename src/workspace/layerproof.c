@@ -15,8 +15,8 @@ static int refuse_all_but_owners(void *arg, const struct treediff_change *change
 }
 
 /*
- * Returns 1 if two trees differ only in owners.  Where owners cannot be set, the owners on disk
- * have no meaning.
+ * Returns 1 if two trees differ only in owners.  This is for machines where owners cannot be set,
+ * so that the owners on disk have no meaning.
  */
 static int differ_in_owners(struct store *store, const struct hash *a, const struct hash *b)
 {
@@ -27,11 +27,12 @@ static int differ_in_owners(struct store *store, const struct hash *a, const str
 	       0;
 }
 
-#define UNPROVABLE 2 /* the store lacks the tree to compare with, since its nodes were deleted */
+/* the store lacks a tree that the proof needs, since the nodes of that tree were deleted */
+#define UNPROVABLE 2
 
 /*
- * Prove a layer as layerproof_one does, without using or changing its mark.  Returns 1, 0,
- * UNPROVABLE or a negative error.
+ * Compare a layer with its tree.  The layer's mark is not used and not changed.  Returns 1 if the
+ * layer shows the tree, 0 if not, UNPROVABLE, or a negative error.
  */
 static int shows_tree(const struct layers *layers, int dirfd, unsigned number,
 	const struct hash *below, const struct hash *tree, struct err *err)
@@ -108,8 +109,8 @@ struct proving {
 };
 
 /*
- * Whether a layer has a mark of this boot, which says that it shows all of its tree.  Other layers
- * are proved before they are used.
+ * Whether a layer has a mark of this boot that is without '~'.  Only such layers claim to show all
+ * of their tree.  A layer without a mark is proved before it is used.
  */
 static bool is_marked(int dirfd, unsigned number)
 {

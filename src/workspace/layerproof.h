@@ -9,15 +9,15 @@
 
 /*
  * Prove that the layer with this number, on top of the tree below, shows tree.  Returns 1 if the
- * layer has a mark of this boot, or has been proved and marked now.  Returns 0, after removing its
- * mark, if the layer does not show tree.
+ * layer has a mark of this boot, or has been proved and marked by this call.  Returns 0 if the
+ * layer does not show tree.  Its mark is then removed.
  */
 int layerproof_one(const struct layers *layers, int dirfd, unsigned number,
 	const struct hash *below, const struct hash *tree, struct err *err);
 
 /*
  * Read every layer with a mark of this boot, and call bad for each layer that does not show its
- * tree.  If repair is set, the mark of such a layer is removed as well, so that the layer is made
+ * tree.  If repair is set, the mark of such a layer is also removed, so that the layer is made
  * again before its next use.
  */
 int layerproof_all(const struct layers *layers, bool repair,

@@ -55,8 +55,8 @@ static int write_difference(const struct layers *layers, int dirfd, const char *
 /* ---------------------------------------------------------------- the base */
 
 /*
- * Make a skeleton for trees that lack mount points: the directories proc, sys and dev, and the file
- * resolv.conf.
+ * Make the skeleton: the mount points that a tree may lack, which are the directories proc, sys and
+ * dev, and the file resolv.conf.
  */
 static int make_skeleton(int base, struct err *err)
 {
@@ -94,8 +94,8 @@ static int fill_base(const struct layers *layers, int base, const char *name,
 }
 
 /*
- * Make the base with this name a symbolic link to place.  place is relative to the environment, and
- * the link lies one directory below it.
+ * Make the base with this name a symbolic link to place.  A relative place starts at the
+ * environment's directory.  The link is one directory deeper.
  */
 static int link_place(int base, const char *name, const char *place, struct err *err)
 {
@@ -104,7 +104,7 @@ static int link_place(int base, const char *name, const char *place, struct err 
 	return stack_write_text(base, name, from_here, true, err);
 }
 
-/* Measure the size of a base.  One measurement is enough, since a base never changes. */
+/* Measure the size of a base and record it.  The size never changes, since a base never changes. */
 static int measure_base(int base, const char *name, struct err *err)
 {
 	char size_name[48], text[STACK_TEXT];
@@ -233,9 +233,9 @@ int layers_reserve(const struct layers *layers, const struct stack *stack, const
 }
 
 /*
- * Mark a new layer.  If the layer does not show all of its tree, it does not become the layer to
- * take for that tree.  So the next checkout of the tree makes a layer again, and reports again
- * which files could not be restored.
+ * Mark a new layer.  An inexact layer, which does not show all of its tree, is not preferred for
+ * that tree.  So the next checkout of the tree makes a layer again, and reports again which files
+ * could not be restored.
  */
 static int mark_new(int dirfd, unsigned number, bool inexact, struct err *err)
 {
@@ -294,9 +294,9 @@ static int make_layer(const struct layers *layers, int dirfd, const struct hash 
 }
 
 /*
- * Make room on stack for one more layer.  If the chain would be too long to be mounted, its upper
- * half is merged.  If the merge fails, *stack is set to the base, on which a layer costs more but
- * always fits.
+ * Make room on a stack for one more layer.  If the chain would be too long to be mounted, its upper
+ * half is merged.  If the merge fails, *stack is set to the base.  A layer on the base costs more,
+ * but always fits.
  */
 static void make_room(int dirfd, struct stack *stack, const struct stack *base)
 {
@@ -359,8 +359,8 @@ static int prove_chain(const struct layers *layers, int dirfd, const struct stac
 	int r = layerlinks_chain(dirfd, stack->top, stack->base, chain, err);
 
 	/*
-	 * The number of the top layer may have been given to a layer of another tree after the
-	 * stack was written.
+	 * The layer that the stack was written for may be gone, and its number given to a layer of
+	 * another tree.
 	 */
 	if (r > 0 && chain->n && !hash_eq(&chain->layer[0].tree, &stack->tree))
 		r = 0;

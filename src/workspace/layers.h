@@ -1,18 +1,18 @@
 /*
  * layers - the directories below the overlays of an environment.
  *
- *	ROOT/base/N         base number N: a whole tree, or a link to a directory outside
- *	                    that is used in place
- *	ROOT/base/N.tree    the hash of that tree
- *	ROOT/base/N.size    the bytes it takes on disk
- *	ROOT/base/current   number of the base that new overlays use
+ *	ROOT/base/N         base number N: a whole tree, or a link to a directory outside the
+ *	                    environment that is used in place
+ *	ROOT/base/N.tree    the hash of the base's tree
+ *	ROOT/base/N.size    the number of bytes that the base takes on disk
+ *	ROOT/base/current   the number of the base that new overlays use
  *	ROOT/base/skeleton  mount points and the like, for trees that lack them
  *	ROOT/layers/        differences, each to a base or to another layer (layerlinks.h)
  *
  * Layers form chains.  A layer, together with all layers below it and the base, shows one tree.  A
- * new layer for a tree is made on top of the layer whose tree differs least from it (layernear.h),
- * so its cost depends on that difference.  The upper directory of an overlay becomes a layer by a
- * rename (overlay.c).
+ * new layer for a tree is made on top of the layer whose tree differs least from that tree
+ * (layernear.h), so its cost depends on this difference.  The upper directory of an overlay becomes
+ * a layer by a rename (overlay.c).
  *
  * A layer is a cache of the store.  It never changes, so any number of overlays can use it.  A
  * layer that no overlay uses may be removed at any time (layertend.h).
@@ -35,13 +35,13 @@ struct layers {
 	const struct hash *near;
 	size_t n_near;
 	int donor;    /* directory whose files may be cloned; -1: none */
-	bool *untidy; /* set to true when layertend_run would find work; may be NULL */
+	bool *untidy; /* set to true if layertend_run has something to do; may be NULL */
 };
 
 /*
- * Make tree the base of all new overlays.  If place is not NULL, the directory at place has the
- * tree already and becomes the base.  Otherwise the tree is written to a new directory, and files
- * are cloned from donor (-1: none) where possible.
+ * Make tree the tree of a new base, which all later overlays use.  If place is not NULL, the
+ * directory at place has the tree already and becomes the base.  Otherwise the tree is written to a
+ * new directory, and files are cloned from donor (-1: none) where possible.
  */
 int layers_make_base(const struct layers *layers, const struct hash *tree, const char *place,
 	int donor, struct err *err);
@@ -53,9 +53,10 @@ int layers_base_tree(
 uint64_t layers_base_bytes(int rootfd);
 
 /*
- * Lock the layers.  While LOCK_SHARED is held, no layer is removed: take it before choosing a
- * layer, and keep it until an overlay uses that layer.  LOCK_EXCLUSIVE prevents other processes
- * from choosing layers.  Returns a descriptor, and the caller unlocks by closing it.
+ * Lock the layers.  No layer is removed while a process holds LOCK_SHARED.  So a caller takes this
+ * lock before it chooses a layer, and keeps it until an overlay uses that layer.  LOCK_EXCLUSIVE
+ * keeps other processes from choosing layers.  Returns a descriptor.  The caller unlocks by closing
+ * the descriptor.
  */
 int layers_lock(int rootfd, enum lock_mode mode, struct err *err);
 
@@ -67,16 +68,16 @@ int layers_lock(int rootfd, enum lock_mode mode, struct err *err);
 int layers_find_or_make(const struct layers *layers, const struct hash *tree,
 	const struct stack *here, struct stack *stack, struct err *err);
 /*
- * Prove the layers of stack that were not proved since the boot of the machine, and replace layers
- * that do not show their tree.  Returns 1 if stack has another top now.  Then the caller saves the
- * stack.
+ * Prove the layers of stack that have not been proved since the boot of the machine.  Layers that
+ * do not show their tree are replaced.  Returns 1 if this has changed the top of stack.  The caller
+ * then saves the stack.
  */
 int layers_check(const struct layers *layers, struct stack *stack, struct err *err);
 
 /*
  * Change stack to a shorter chain that shows the same tree, if one exists.  The caller makes sure
- * that nothing is mounted.  Returns 1 if stack has another top now.  Then the caller saves the
- * stack.
+ * that nothing is mounted.  Returns 1 if this has changed the top of stack.  The caller then saves
+ * the stack.
  */
 int layers_shorten(const struct layers *layers, struct stack *stack, struct err *err);
 /* Returns the number of layers in a stack. */
@@ -88,10 +89,7 @@ size_t layers_depth(const struct layers *layers, const struct stack *stack);
  */
 int layers_reserve(const struct layers *layers, const struct stack *stack, const struct hash *tree,
 	unsigned *number, struct err *err);
-/*
- * Mark the layer that the caller has moved to layers/NUMBER.  The caller knows that it shows its
- * tree.
- */
+/* Mark the layer that the caller has moved to layers/NUMBER.  The layer must show its tree. */
 int layers_complete(const struct layers *layers, unsigned number, struct err *err);
 /* Whether a layer that shows tree exists. */
 bool layers_has(const struct layers *layers, const struct hash *tree);

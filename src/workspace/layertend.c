@@ -16,15 +16,17 @@
 #include "workspace/layers.h"
 #include "workspace/workspace.h"
 
-/* layers may take 1/10 of the disk space that is free or that layers take */
+/* divisor: layers may take 1/10 of the disk space that is free or taken by layers */
 #define LIMIT_SHARE 10
 #define LIMIT_LEAST ((uint64_t)64 << 20)
-#define STEP_SHARE 8 /* 1/8 of the limit is kept free for layers made before the next run */
+/* divisor: 1/8 of the limit is kept free for layers that are made before the next run */
+#define STEP_SHARE 8
 #define STEP_MOST ((uint64_t)256 << 10)
 #define TEND_LOCK "+tend.lock"
-#define TEND_ASKED "+tend.asked" /* exists if a run was requested that no process has begun */
+/* This file exists if a run was requested and no process has begun the run. */
+#define TEND_ASKED "+tend.asked"
 #define TEND_WAIT_MS 60000
-/* a layer this many times larger than all layers above it together is not merged */
+/* a layer is not merged if it is this many times larger than all layers above it together */
 #define MERGE_RATIO 2
 
 struct layer {
@@ -32,16 +34,19 @@ struct layer {
 	struct layerlinks_on on;
 	struct layerlinks_ok ok;
 	bool known, marked; /* whether the links N.on and N.ok could be read */
-	/* the layer has no directory, but completing a freeze may move one there */
+	/*
+	 * the layer has no directory; an interrupted freeze may later be completed and move one
+	 * there
+	 */
 	bool absent;
 	bool preferred; /* checkouts of the layer's tree take this layer */
 	bool used;      /* an overlay uses the layer */
 	bool gone;      /* the layer was dropped in this run */
-	unsigned above; /* number of layers that lie directly on this one */
+	unsigned above; /* number of layers that lie directly on this layer */
 	int64_t time;   /* time of the last use */
 };
 
-/* A picture of all layers, and of the stacks of all workspaces, at the start of a run. */
+/* The state of all layers, and of the stacks of all workspaces, at the start of a run. */
 struct picture {
 	int rootfd, dirfd;
 	struct layer *layers; /* sorted by number */
@@ -88,8 +93,8 @@ static int measure_new(struct picture *picture, struct err *err)
 /* ---------------------------------------------------------- taking a picture */
 
 /*
- * Whether name belongs to a layer: it is the layer's directory, or a link N.on whose directory is
- * missing.
+ * Whether name stands for a layer.  A layer's directory stands for the layer.  If the directory is
+ * missing, the link N.on stands for it.
  */
 static bool is_of_layer(int dirfd, const char *name, struct layer *layer)
 {
@@ -130,7 +135,7 @@ static int note_layer(void *arg, int dirfd, const char *name, struct err *err)
 	return 0;
 }
 
-/* Count the layers that a workspace may still have mounted as used. */
+/* Add the stack that a workspace may still have mounted, so that its layers count as used. */
 static void note_mounted(struct picture *picture, int workspace, const struct stack *stack)
 {
 	struct err ignored = { 0 };
@@ -283,9 +288,10 @@ static void sum_sizes(const struct picture *picture, struct layertend_usage *usa
 /* ------------------------------------------------------------------ merging */
 
 /*
- * Returns the number of layers of a chain to merge.  The number is large enough to make the chain
- * short.  It is larger as long as the next layer is not much larger than all layers above it.  So a
- * layer takes part in few merges, however long the history is.
+ * Returns the number of layers at the top of a chain that should be merged.  They are enough to
+ * make the chain short.  Further layers are added as long as the next layer is not much larger than
+ * all layers above it together.  So each layer takes part in few merges, however long the history
+ * is.
  */
 static size_t merge_count(struct picture *picture, const struct layerlinks_chain *chain)
 {
@@ -305,8 +311,8 @@ static size_t merge_count(struct picture *picture, const struct layerlinks_chain
 }
 
 /*
- * Merge the chains that are too long.  A chain is left as it is if it cannot be merged, because of
- * too many links or too deep directories.
+ * Merge the chains that are too long.  A chain that cannot be merged stays as it is.  A merge fails
+ * if a file would have too many links, or if directories are nested too deeply.
  */
 static void merge_long_chains(struct picture *picture)
 {
@@ -319,8 +325,8 @@ static void merge_long_chains(struct picture *picture)
 		struct layer *top = find_layer(picture, stack->top);
 
 		/*
-		 * If the top is not the preferred layer, its chain has been merged already, and the
-		 * merged layer is used from the next mount on.
+		 * If the top is not the preferred layer, the chain below it was merged before.  The
+		 * workspace takes the merged layer at its next mount.
 		 */
 		if (!top || !top->preferred ||
 			layerlinks_chain(
@@ -368,8 +374,8 @@ static bool is_useless(const struct layertend_options *options, const struct lay
 }
 
 /*
- * Drop the layers that are not useful.  The topmost is dropped first, because a layer is kept while
- * another one lies on it.
+ * Drop the layers that are not useful.  A layer cannot be dropped while another layer lies on it,
+ * so the topmost layers are dropped first.
  */
 static int drop_useless(
 	struct picture *picture, const struct layertend_options *options, struct err *err)
@@ -422,8 +428,8 @@ static int drop_oldest(struct picture *picture, struct err *err)
 }
 
 /*
- * Remove links without a layer, and files that a killed process or an older version of strata has
- * left.
+ * Remove links without a layer.  Also remove files that a killed process or an older version of
+ * strata has left.
  */
 static int remove_stray(void *arg, int dirfd, const char *name, struct err *err)
 {
@@ -483,8 +489,8 @@ static int measure_and_merge(int rootfd, struct err *err)
 static int tend_once(int rootfd, const struct layertend_options *options, struct err *err)
 {
 	/*
-	 * Make sure that drop_layer can use its temporary name, under which a killed process may
-	 * have left a directory.
+	 * Remove the directories that a killed process has left under the temporary names of
+	 * drop_layer.
 	 */
 	int r = at_each_name(rootfd, LAYERLINKS_DIR, remove_gone, NULL, err);
 
@@ -496,9 +502,9 @@ static int tend_once(int rootfd, const struct layertend_options *options, struct
 }
 
 /*
- * Maintain the layers, and do so again for each request that arrives meanwhile.  Returns 1 when
- * this is done.  Returns 0 if another process is maintaining the layers, which will also serve this
- * request.
+ * Maintain the layers.  If another request arrives during the work, maintain them again.  Returns 1
+ * when all requests are done.  Returns 0 if another process is maintaining the layers.  That
+ * process also serves this request.
  */
 static int tend_locked(
 	int rootfd, int run, const struct layertend_options *options, struct err *err)
@@ -515,8 +521,8 @@ static int tend_locked(
 		return lock;
 	}
 	/*
-	 * A request that arrives during a run needs another run, since a run knows only the layers
-	 * of its picture.
+	 * A request that arrives during a run needs another run, since a run sees only the layers
+	 * that existed at its start.
 	 */
 	do {
 		(void)unlinkat(run, TEND_ASKED, 0);
@@ -526,8 +532,8 @@ static int tend_locked(
 }
 
 /*
- * Leave a request for the process that holds the lock.  The error is ignored: if the disk is full,
- * the running process frees space anyway.
+ * Leave a request for the process that holds the lock.  An error is ignored: if the request cannot
+ * be written because the disk is full, the running process frees space anyway.
  */
 static void leave_request(int run)
 {
@@ -547,8 +553,8 @@ int layertend_run(int rootfd, const struct layertend_options *options, struct er
 		return run < 0 ? run : 0;
 	leave_request(run);
 	/*
-	 * Try again if there is a request: another process may have left it after tend_locked had
-	 * looked for one, and may have found the lock still taken.
+	 * Try again if there is a request.  Another process may have left it after tend_locked
+	 * looked for requests and before the lock was released.
 	 */
 	do
 		r = tend_locked(rootfd, run, options, err);

@@ -1,13 +1,14 @@
 /*
  * layertend - maintains the layers of an environment, so that chains stay short and the disk use is
- * bounded.
+ * limited.
  *
  *	measure   count the entries and bytes of new layers
- *	merge     chains longer than LAYERTEND_DEPTH that an overlay uses; the overlay takes
- *	          the merged layer at its next mount
- *	drop      layers without a mark, layers of an earlier boot, and layers to which another
- *	          one is preferred; then those that were not used for longest, until all layers
- *	          together fit into the limit.  Layers that an overlay uses or has mounted are kept
+ *	merge     merge chains longer than LAYERTEND_DEPTH that an overlay uses.  The overlay
+ *	          takes the merged layer at its next mount
+ *	drop      drop layers without a mark, layers of an earlier boot, and layers that another
+ *	          layer of the same tree has replaced.  Then drop the layers that were not used
+ *	          for longest, until the others fit into the limit.  Layers that an overlay uses
+ *	          or has mounted are kept
  *
  * Only one process maintains layers at a time.  Other processes wait only while layers are taken
  * out of use by a rename.  The files of these layers are removed after that.
@@ -25,9 +26,9 @@
  */
 #define LAYERTEND_DEPTH 8
 /*
- * Layers are maintained after this many new ones, and immediately after a new layer that is larger
- * than layertend_step.  Each run leaves room for the layers that can be made before the next run,
- * so that the limit holds in between, too.
+ * Layers are maintained after this many new layers.  They are also maintained right after a new
+ * layer that is larger than layertend_step.  Each run leaves room for the layers that can be made
+ * before the next run, so that the limit also holds between runs.
  */
 #define LAYERTEND_EACH 32
 
@@ -35,8 +36,8 @@ struct layertend_options {
 	/* wait while another process maintains layers; else leave the work to that process */
 	bool wait;
 	/*
-	 * Returns false if layers that show tree are to be dropped.  If the pointer is NULL, no
-	 * layer is dropped because of its tree.
+	 * Returns false if layers that show tree are no longer needed and are to be dropped.  If
+	 * the pointer is NULL, the trees of layers are no reason to drop them.
 	 */
 	bool (*useful)(void *arg, const struct hash *tree);
 	void *arg;
@@ -44,7 +45,7 @@ struct layertend_options {
 
 int layertend_run(int rootfd, const struct layertend_options *options, struct err *err);
 
-/* Returns a size in bytes.  After a new layer that is larger, layers are maintained immediately. */
+/* Returns a number of bytes.  Layers are maintained right after a new layer that is larger. */
 uint64_t layertend_step(int rootfd);
 
 struct layertend_usage {

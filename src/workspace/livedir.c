@@ -8,8 +8,8 @@
 #include "workspace/indexed.h"
 
 /*
- * Returns how many directories a relative path leads up: 2 for "../..".  Returns 0 for an absolute
- * path.
+ * Returns the number of directories that a relative path leads up, such as 2 for "../..".  Returns
+ * 0 for an absolute path.
  */
 static unsigned levels_above(const char *path)
 {
@@ -65,7 +65,7 @@ static int open_inside(struct workspace *ws, livedir_do make, struct err *err)
 	if (work < 0)
 		return work;
 	/*
-	 * A live tree that was removed counts as empty, so it is made again and a checkout can fill
+	 * A live tree that was removed counts as empty.  Make it again, so that a checkout can fill
 	 * it.
 	 */
 	if (ws->setup.remake && !at_exists(work, ws->setup.name)) {
@@ -87,8 +87,8 @@ int livedir_open(struct workspace *ws, livedir_do make, struct err *err)
 	if (ws->live < 0)
 		return err_context(err, "the live tree of workspace '%s'", ws->setup.name);
 	/*
-	 * Avoid that reading changes access times.  The kernel allows O_NOATIME only to the owner
-	 * of the directory.
+	 * Prevent captures from changing access times.  Only the owner of the directory may set
+	 * O_NOATIME, so a failure is ignored.
 	 */
 	(void)fcntl(ws->live, F_SETFL, O_NOATIME);
 	return 0;

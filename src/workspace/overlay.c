@@ -3,19 +3,21 @@
  * directory that takes every change.
  *
  *	ROOT/work/NAME/stack      the layers below (stack.h)
- *	ROOT/work/NAME/upper-N    the upper directory, ovl-N its work directory
- *	ROOT/work/NAME/mounted    the topmost layer of the last mount, whose chain is kept
+ *	ROOT/work/NAME/upper-N    the upper directory
+ *	ROOT/work/NAME/ovl-N      the work directory that overlayfs needs for upper-N
+ *	ROOT/work/NAME/mounted    the topmost layer of the last mount; the chain below it is
+ *	                          not dropped
  *	ROOT/work/NAME/freezing   exists while an upper becomes a layer
  *
  * Only the sandbox mounts the overlay.  A capture walks the upper directory alone, and computes the
- * tree from it and from the tree of the layers.  A checkout makes another stack with an empty
- * upper.  The upper of a fork is made by the first command that may write.
+ * tree from the upper and from the tree of the layers.  A checkout makes another stack with an
+ * empty upper.  The upper of a fork is made by the first command that may write.
  *
  * An upper directory that was captured, and in which no program runs, can be frozen: it becomes the
- * layer of the tree that it shows.  First the stack is replaced by one with a new upper on top of
- * that layer.  Then the old upper is renamed to be the layer.  The link 'freezing',
- * NUMBER.GENERATION.BOOT, records which upper becomes which layer, so that the next command can
- * complete an interrupted freeze.
+ * layer of the tree that it shows.  First the stack is replaced by a stack with a new upper on top
+ * of that layer.  Then the old upper is renamed to be the layer.  The link 'freezing', with the
+ * text NUMBER.GENERATION.BOOT, records which upper becomes which layer, so that the next command
+ * can complete an interrupted freeze.
  *
  * Commands that only read the live tree take no lock, so a checkout may remove the upper that such
  * a command reads.  The checkout replaces the stack first, and a generation is never used again.
@@ -40,7 +42,7 @@
 #define TRIES_MAX 16
 #define NO_UPPER 0 /* generation of a stack that has no upper directory yet */
 #define FREEZING "freezing"
-#define FREEZE_MIN 256 /* number of entries from which it is worth making an upper a layer */
+#define FREEZE_MIN 256 /* an upper with fewer entries is not worth freezing */
 
 struct overlay {
 	int dir; /* the directory work/NAME */
@@ -142,8 +144,8 @@ static int make_upper(struct workspace *ws, const struct stack *stack, struct er
 	if (r < 0)
 		return r;
 	/*
-	 * Give the upper the attributes of the tree's root, because the root of an overlay shows
-	 * the attributes of its upper.
+	 * Give the upper the attributes of the tree's root, because the root of an overlay has the
+	 * attributes of its upper.
 	 */
 	struct treeapply_options options = {
 		.fd = fd,
@@ -159,8 +161,8 @@ static int make_upper(struct workspace *ws, const struct stack *stack, struct er
 }
 
 /*
- * Make the first upper of a fork.  The new stack is not synced.  If it is lost, the old stack
- * without an upper is correct as well.
+ * Make the first upper of a fork.  The new stack is not synced.  If a crash loses it, the old stack
+ * without an upper is also correct.
  */
 static int make_first_upper(struct workspace *ws, struct err *err)
 {
@@ -177,8 +179,8 @@ static int make_first_upper(struct workspace *ws, struct err *err)
 }
 
 /*
- * Open the upper directory.  A scratch workspace does not make a missing upper, and its live stays
- * -1.
+ * Open the upper directory.  For a scratch workspace a missing upper is not made, and ws->live
+ * stays -1.
  */
 static int open_upper(struct workspace *ws, struct err *err)
 {
@@ -226,7 +228,7 @@ static int remove_strays(struct overlay *overlay, struct err *err)
 
 /*
  * Read the link of a freeze.  Returns 1 if a freeze has begun and not ended, else 0.  *intact is
- * set if it has begun in this boot of the machine.
+ * set to true if the freeze began in this boot of the machine.
  */
 static int read_freezing(struct overlay *overlay, unsigned *number, unsigned *generation,
 	bool *intact, struct err *err)
@@ -254,8 +256,8 @@ static int write_freezing(
 }
 
 /*
- * Rename an upper to be a layer.  Returns 1, or 0 if the upper does not exist, because it has been
- * renamed already or is lost.
+ * Rename an upper to be a layer.  Returns 1, or 0 if the upper does not exist.  It does not exist
+ * if it has been renamed already or is lost.
  */
 static int move_upper(struct workspace *ws, unsigned number, unsigned generation, struct err *err)
 {
@@ -267,8 +269,8 @@ static int move_upper(struct workspace *ws, unsigned number, unsigned generation
 	if (renameat(overlay->dir, upper, ws->setup.rootfd, layer) == 0)
 		return 1;
 	/*
-	 * ENOTEMPTY and EEXIST mean that layers were removed, and the number was given to another
-	 * layer.
+	 * ENOTEMPTY and EEXIST mean that the reserved layer was removed, and its number given to
+	 * another layer.
 	 */
 	if (errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST)
 		return 0;
@@ -276,9 +278,9 @@ static int move_upper(struct workspace *ws, unsigned number, unsigned generation
 }
 
 /*
- * Complete the freeze that the link describes, if the stack has been replaced already.  A layer
- * that was lost in between is not a failure, since the store has the tree and the layer can be made
- * again.
+ * Complete the freeze that the link describes, if the stack has been replaced already.  If the
+ * layer was lost in the meantime, this is not a failure: the store has its tree, so the layer can
+ * be made again.
  */
 static int finish_freezing(struct workspace *ws, struct err *err)
 {
@@ -292,7 +294,7 @@ static int finish_freezing(struct workspace *ws, struct err *err)
 	if (r > 0 && generation < overlay->stack.generation) {
 		r = move_upper(ws, number, generation, err);
 		/*
-		 * Mark the layer only if the machine has not been booted since.  Otherwise
+		 * Mark the layer only if the freeze began in this boot of the machine.  Otherwise
 		 * layers_check proves the layer and marks it.
 		 */
 		if (r > 0 && intact && layers_complete(&layers, number, &lost) < 0 &&
@@ -391,7 +393,10 @@ static int capture_upper(struct workspace *ws, struct hash *tree, struct err *er
 		ws, &(struct indexed_options){ .lower = &overlay->stack.tree }, tree, err);
 }
 
-/* Capture once without a lock.  Returns 1, or 0 if the stack was replaced meanwhile. */
+/*
+ * Capture once without a lock.  Returns 1, or 0 if another process replaced the stack during the
+ * capture.
+ */
 static int try_capture(struct workspace *ws, struct hash *tree, struct err *err)
 {
 	owned(report_release) struct report seen = REPORT_INIT;
@@ -442,8 +447,9 @@ static void remove_upper(struct overlay *overlay, unsigned generation)
 }
 
 /*
- * Decide whether to freeze the upper, which shows tree.  If so, a layer is reserved for it, and
- * *here is set to the stack with that layer on top, from which the next stack is made.
+ * Decide whether to freeze the upper, which shows tree.  If *frozen is true, a layer is reserved
+ * for the upper, and *here is set to the stack with that layer on top.  The next stack is made from
+ * *here.
  */
 static int reserve_upper(struct workspace *ws, const struct layers *layers, const struct hash *tree,
 	struct stack *here, bool *frozen, struct err *err)
@@ -460,8 +466,8 @@ static int reserve_upper(struct workspace *ws, const struct layers *layers, cons
 }
 
 /*
- * Replace the stack.  If only the sync fails, the new stack is in place although this function
- * fails.  So overlay->stack is then read from the link.
+ * Replace the stack.  If only the sync fails, this function fails although the new stack is in
+ * place.  So after a failure overlay->stack is read from the link.
  */
 static int replace_stack(struct workspace *ws, const struct stack *next, struct err *err)
 {
@@ -481,7 +487,10 @@ static int replace_stack(struct workspace *ws, const struct stack *next, struct 
 	return r;
 }
 
-/* Set ws->untidy if the upper is so large that layers should be maintained as soon as it is one. */
+/*
+ * Set ws->untidy if the upper is so large that layers should be maintained as soon as the upper is
+ * a layer.
+ */
 static void note_growth(struct workspace *ws)
 {
 	struct overlay *overlay = ws->own;
@@ -494,7 +503,7 @@ static void note_growth(struct workspace *ws)
 	ws->untidy |= ws->entries >= FREEZE_MIN || use.bytes > layertend_step(ws->setup.rootfd);
 }
 
-/* Make the next stack and its upper beside those that are in use. */
+/* Make the next stack and its upper, beside the stack and the upper that are in use. */
 static int make_next(struct workspace *ws, const struct layers *layers, const struct hash *was,
 	const struct hash *tree, struct stack *next, bool *frozen, struct err *err)
 {
@@ -515,7 +524,7 @@ static int make_next(struct workspace *ws, const struct layers *layers, const st
 }
 
 /*
- * Make the live tree show tree, with a stack whose layers show the tree and with an empty upper.
+ * Make the live tree show tree: switch to a stack whose layers show the tree, with an empty upper.
  * was is the tree that a capture has just found in the live tree, so that the old upper can be
  * frozen.  If was is NULL, the old upper is only removed.
  */
@@ -554,10 +563,7 @@ static int switch_to_tree(
 	return r < 0 ? r : open_upper(ws, err);
 }
 
-/*
- * Read the stack of the workspace from which this one is forked.  Returns false if that stack is
- * not known.
- */
+/* Read the stack of the workspace that is forked.  Returns false if that stack is not known. */
 static bool stack_of(struct workspace *ws, const char *name, struct stack *stack)
 {
 	char path[WORKSPACE_NAME_MAX + 8];
@@ -588,8 +594,8 @@ static int create_fork(struct workspace *ws, const struct hash *tree, int donor,
 }
 
 /*
- * Freeze the upper.  Without this, every capture walks the upper, and a fork writes its files once
- * more.
+ * Freeze the upper.  Otherwise every capture would have to walk the upper, and every fork would
+ * have to write its files once more.
  */
 static int freeze_overlay(struct workspace *ws, const struct hash *tree, struct err *err)
 {
@@ -597,8 +603,8 @@ static int freeze_overlay(struct workspace *ws, const struct hash *tree, struct 
 	struct layers layers = layers_of(ws);
 
 	/*
-	 * Do not freeze if the chain has no room for another layer.  It would have to be merged,
-	 * which costs more than the freeze saves.
+	 * Do not freeze if the chain has no room for another layer.  The chain would have to be
+	 * merged, and the merge would cost more than the freeze saves.
 	 */
 	if (ws->live < 0 || ws->shown >= 0 || hash_eq(tree, &overlay->stack.tree) ||
 		layers_depth(&layers, &overlay->stack) >= LAYERLINKS_DEPTH_MAX - 1)
@@ -784,8 +790,8 @@ static int drift_overlay(struct workspace *ws, struct hash *was, struct hash *no
 		return err_context(err, "the directory below the live tree");
 	r = open_base(ws, source, &base, err);
 	/*
-	 * The ids in the index differ from those that this process sees, because init read the base
-	 * before it entered the user namespace.
+	 * The ids in the index differ from the ids that this process sees, because init read the
+	 * base before it entered the user namespace.
 	 */
 	if (r >= 0)
 		r = indexed_capture(

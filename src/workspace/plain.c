@@ -2,8 +2,8 @@
  * plain - the backends copy and reflink, whose live tree is a plain directory.  Changes are found
  * by a parallel walk that compares the result of stat for each file with the index.
  *
- * When a live tree is created from files on the same file system, reflink clones their contents,
- * and copy does not.
+ * The backends differ only when a live tree is created from files on the same file system: reflink
+ * clones the contents of these files, and copy does not.
  */
 #include <errno.h>
 #include <linux/fs.h>
@@ -22,8 +22,8 @@ static int probe_copy(int rootfd, char why[WORKSPACE_WHY_MAX])
 }
 
 /*
- * Find out whether files can be cloned here, by cloning a file of one block.  Some file systems
- * claim to clone files and cannot do it.
+ * Find out whether files can be cloned here, by cloning a file of one block.  An attempt is needed,
+ * since some file systems claim to clone files but cannot.
  */
 static int probe_reflink(int rootfd, char why[WORKSPACE_WHY_MAX])
 {

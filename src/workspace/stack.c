@@ -66,8 +66,8 @@ int stack_write_text(int dirfd, const char *name, const char *text, bool durable
 	char temporary[STACK_TEXT];
 
 	/*
-	 * The process id is part of the name, so that two processes that write the same link do not
-	 * collide.
+	 * The temporary name contains the process id, so that two processes can write the same link
+	 * at the same time.
 	 */
 	snprintf(temporary, sizeof(temporary), ".%s.%d", name, (int)getpid());
 	if (unlinkat(dirfd, temporary, 0) < 0 && errno != ENOENT)

@@ -3,8 +3,10 @@
  *
  *	BASE.GENERATION.TOP.TREE
  *
- * BASE is the number of a base, and TOP is the number of the topmost layer or 0 for none
- * (layers.h).  TREE is the tree that they show together.  The upper directory is upper-GENERATION.
+ * BASE is the number of a base, and TOP is the number of the topmost layer, or 0 if there are no
+ * layers (layers.h).  TREE is the tree that base and layers show together.  GENERATION is the
+ * number N of the upper directory upper-N.
+ *
  * The target of the link is not the path of a file.  A link this short takes no block of its own,
  * and a rename replaces it as a whole, so an overlay always has either the old stack or the new
  * one.
@@ -40,6 +42,9 @@ int stack_read(int dirfd, const char *name, struct stack *stack, struct err *err
 int stack_write(
 	int dirfd, const char *name, const struct stack *stack, bool durable, struct err *err);
 
-/* Read or write another short text in a link, in the same way. */
+/*
+ * stack_read_text and stack_write_text are like stack_read and stack_write, for a link with any
+ * short text.
+ */
 int stack_read_text(int dirfd, const char *name, char text[STACK_TEXT], struct err *err);
 int stack_write_text(int dirfd, const char *name, const char *text, bool durable, struct err *err);

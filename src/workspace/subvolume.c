@@ -11,9 +11,9 @@
 #include "core/mem.h"
 #include "core/own.h"
 
-/* room for many results; the largest single result fits, too */
+/* the buffer has room for many results, and also for the largest single result */
 #define SEARCH_BYTES ((size_t)256 << 10)
-/* maximum number of changed inodes; beyond it, a walk is cheaper */
+/* maximum number of changed inodes in a list; if more have changed, a walk is cheaper */
 #define CHANGED_MAX 1000000
 
 bool subvolume_is(int fd)

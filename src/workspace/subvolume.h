@@ -1,9 +1,9 @@
 /*
  * subvolume - subvolumes of btrfs.  Only subvolume.c uses libbtrfsutil.
  *
- * A function here needs privilege only if the kernel requires it.  libbtrfsutil sometimes tries a
- * privileged call first, which fails for root of a user namespace.  In such cases this file calls
- * the ioctl itself.
+ * The functions need privileges only where the kernel requires them.  libbtrfsutil sometimes tries
+ * a privileged call first, which fails for root of a user namespace.  In such cases subvolume.c
+ * calls the ioctl itself.
  */
 #pragma once
 #include <stdbool.h>
@@ -20,10 +20,10 @@
  * The state of a subvolume.  Every change gets the number of a transaction: the running one, or,
  * for data that is only in memory, the one that writes the data out.
  *
- *	generation  the last committed transaction with a change.  Changes that come after
- *	            this was read get a later number.
+ *	generation  the last committed transaction with a change.  A change that comes after
+ *	            this number was read gets a greater number.
  *	changed     the last transaction with a change, committed or not.  Making a snapshot
- *	            of the subvolume changes generation, but not this.
+ *	            of the subvolume changes 'generation', but not 'changed'.
  */
 struct subvolume {
 	uint8_t uuid[SUBVOLUME_UUID];
@@ -36,7 +36,8 @@ bool subvolume_is(int fd);
 int subvolume_look(int fd, struct subvolume *subvolume, struct err *err);
 /*
  * List the inodes that have changed after the generation since, in ascending order.  The caller
- * frees the list.  Fails if the kernel allows this only to root, or if there are too many inodes.
+ * frees the list.  Fails if too many inodes have changed, or if the kernel allows the list only to
+ * root.
  */
 int subvolume_changed(int fd, uint64_t since, uint64_t **inodes, size_t *n, struct err *err);
 /*

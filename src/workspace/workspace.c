@@ -31,7 +31,7 @@ const struct workspace_backend *workspace_backend(const char *name)
 	return NULL;
 }
 
-/* Returns 1 if the backend fits want and works here, or 0 with the reason in why. */
+/* Returns 1 if the backend fits *want and works here, or 0 with the reason in why. */
 static int can_work(const struct workspace_backend *backend, int rootfd,
 	const struct workspace_want *want, char why[WORKSPACE_WHY_MAX])
 {
@@ -40,7 +40,8 @@ static int can_work(const struct workspace_backend *backend, int rootfd,
 		return 0;
 	}
 	/*
-	 * Excluded files would be in the upper directory, and a checkout would remove them with it.
+	 * Excluded files would be in the upper directory.  A checkout removes that directory, and
+	 * these files with it.
 	 */
 	if (want->excludes && backend->kind.mounted) {
 		snprintf(why, WORKSPACE_WHY_MAX, "files left out with --exclude would be lost");
@@ -290,8 +291,8 @@ int workspace_prove(const struct workspace_setup *setup, bool repair,
 		.donor = -1,
 	};
 	/*
-	 * A repair needs the exclusive lock.  A process that measured a layer at the same time
-	 * would restore the mark that the repair removes.
+	 * A repair needs the exclusive lock.  With a shared lock, another process could measure a
+	 * layer at the same time, and restore the mark that the repair removes.
 	 */
 	owned_fd int lock = layers_lock(setup->rootfd, repair ? LOCK_EXCLUSIVE : LOCK_SHARED, err);
 

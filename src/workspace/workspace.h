@@ -1,9 +1,9 @@
 /*
  * workspace - the live tree that programs run in, with one interface for all backends.
  *
- * A backend keeps a live tree, finds out what has changed in it, and turns it into another tree
- * (backend.h).  The caller holds the workspace's lock during every function except a scratch
- * capture.
+ * A backend keeps a live tree, finds out what has changed in the live tree, and turns it into
+ * another tree (backend.h).  The caller holds the workspace's lock during every function except a
+ * scratch capture.
  */
 #pragma once
 #include <stdbool.h>
@@ -43,7 +43,7 @@ struct workspace_kind {
 	bool snapshots; /* create can begin with a snapshot of another live tree */
 };
 
-/* returns NULL if there is no such backend */
+/* Returns NULL if there is no such backend. */
 const struct workspace_kind *workspace_kind(const char *backend);
 
 struct workspace_want {
@@ -53,9 +53,9 @@ struct workspace_want {
 	bool in_place;
 };
 /*
- * Returns the wanted backend or, if none is named, the first one that works here.  The reason of
- * the choice is written to reason, which has reason_max bytes.  Returns NULL with ERR_UNSUPPORTED
- * if the wanted backend does not work, or if no backend works.
+ * Returns the wanted backend, or the best one that works here if want names none.  The reason for
+ * the choice is written to reason, which has room for reason_max bytes.  Returns NULL with
+ * ERR_UNSUPPORTED if the wanted backend does not work, or if no backend works.
  */
 const struct workspace_kind *workspace_choose(int rootfd, const struct workspace_want *want,
 	char *reason, size_t reason_max, struct err *err);
@@ -72,12 +72,12 @@ struct workspace_setup {
 	int rootfd; /* the environment's directory */
 	struct store *store;
 	/*
-	 * path of a live tree outside the environment: absolute, or beginning with ".." at rootfd;
-	 * NULL: inside
+	 * path of a live tree outside the environment, which is absolute or begins with ".." at
+	 * rootfd; NULL: the live tree is inside
 	 */
 	const char *path;
-	uint64_t ino;  /* inode of 'path' when the environment was made; 0: not known */
-	bool remake;   /* an empty live tree is made if the live tree was removed */
+	uint64_t ino;  /* inode number of 'path' when the environment was made; 0: not known */
+	bool remake;   /* if the live tree was removed, an empty one is made */
 	bool scratch;  /* the workspace is only read, and nothing under rootfd is written */
 	bool first;    /* for create: this is the first workspace of the environment */
 	bool squashed; /* owners cannot be set on disk; see treemerge.h */
@@ -95,7 +95,9 @@ struct workspace_setup {
 
 /* Returns a closed workspace, which the caller frees, or NULL if the backend does not exist. */
 struct workspace *workspace_new(const struct workspace_setup *setup, struct err *err);
-/* Close and free workspace, which may be NULL.  Returns true if workspace_tend would find work. */
+/*
+ * Close and free workspace, which may be NULL.  Returns true if workspace_tend has something to do.
+ */
 bool workspace_free(struct workspace *workspace);
 
 /* Make a live tree that shows tree.  Files are cloned from donor (-1: none) where possible. */
@@ -104,9 +106,9 @@ int workspace_create(
 /* Open an existing live tree. */
 int workspace_open(struct workspace *workspace, struct err *err);
 /*
- * Store the content of the directory 'source', which is to be used in place, and set *tree to its
- * hash.  Call this for a new workspace.  If the directory is its live tree, the workspace is open
- * afterwards.
+ * Store the content of the directory 'source', and set *tree to its hash.  source is a directory
+ * that is used in place, and the workspace is new.  If source is to be the live tree itself, the
+ * workspace is open afterwards.
  */
 int workspace_read_in_place(
 	struct workspace *workspace, int source, struct hash *tree, struct err *err);
@@ -115,7 +117,9 @@ void workspace_close(struct workspace *workspace);
 /* Remove the live tree and all files that belong to it. */
 int workspace_destroy(struct workspace *workspace, struct err *err);
 
-/* Change setup.squashed, whose value is known only after workspace_new. */
+/*
+ * Change setup.squashed.  Callers need this because they learn its value only after workspace_new.
+ */
 void workspace_squash(struct workspace *workspace, bool squashed);
 
 /* Progress of the work on a live tree. */
@@ -124,7 +128,10 @@ struct workspace_counters {
 	struct ingest_progress ingested;
 	struct treeapply_progress applied;
 };
-/* Count progress in *counters from now on, or no longer if counters is NULL. */
+/*
+ * Count progress in *counters from now on.  If counters is NULL, the caller's counters are no
+ * longer used.
+ */
 void workspace_count(struct workspace *workspace, struct workspace_counters *counters);
 
 /* Returns the live directory, which is borrowed, or -1 if there is none.  workspace may be NULL. */
@@ -136,9 +143,9 @@ int workspace_live(const struct workspace *workspace);
 int workspace_capture(
 	struct workspace *workspace, const int *inside, struct hash *tree, struct err *err);
 /*
- * Save the index of the last capture, with which the next capture compares the live tree.  Call
- * this only after all that the capture has stored is durable, because the index names stored
- * objects.
+ * Save the index of the last capture.  The next capture compares the live tree with it.  The index
+ * names stored objects, so it may be saved only after everything that the capture has stored is
+ * durable.
  */
 int workspace_save_index(struct workspace *workspace, struct err *err);
 
@@ -151,17 +158,21 @@ struct workspace_change {
 	bool running_left; /* programs were killed just now, and may still write for a moment */
 };
 /*
- * Turn the live tree from one tree into another.  *now is set to the tree that it has afterwards.
+ * Turn the live tree from one tree into another.  *now is set to the tree of the live tree
+ * afterwards.
  */
 int workspace_apply(struct workspace *workspace, const struct workspace_change *change,
 	struct hash *now, struct err *err);
 /*
- * Make later changes through fd, which is the live tree as running programs see it.  User and group
- * ids seen through fd are higher than those in the tree by shift.  fd is taken over.
+ * Make later changes through fd.  fd is the live tree as running programs see it, and is taken
+ * over.  User and group ids seen through fd are higher by shift than those in the tree.
  */
 void workspace_apply_through(struct workspace *workspace, int fd, uint32_t shift);
 
-/* The overlay that a sandbox mounts.  A path is absolute or relative to the environment. */
+/*
+ * The overlay that a sandbox mounts.  The paths are absolute, or relative to the environment's
+ * directory.
+ */
 struct workspace_mount {
 	const char *lower[WORKSPACE_LOWER_MAX];
 	size_t n_lower; /* number of lower directories, the topmost first */
@@ -170,19 +181,19 @@ struct workspace_mount {
 };
 /*
  * Describe the mount of a workspace in *mount.  The strings are valid while the workspace is open.
- * n_lower is 0 if no mount is needed, because programs see the live directory itself.
+ * If no mount is needed, because programs see the live directory itself, n_lower is 0.
  */
 int workspace_mount(struct workspace *workspace, struct workspace_mount *mount, struct err *err);
 
 /*
- * Find the tree, other than HEAD's, that must stay in the store for this workspace.  Returns 1, or
- * 0 if there is none.
+ * Get the tree below the live tree.  It must stay in the store for this workspace, as the tree of
+ * HEAD does.  Returns 1, or 0 if the live tree does not lie on another tree.
  */
 int workspace_lower_tree(struct workspace *workspace, struct hash *tree, struct err *err);
 /*
  * Check whether the user's own directory, which is the lower layer of the live tree
- * (workspace_read_in_place), has changed.  Returns 1 if it has, else 0.  *was and *now are set to
- * its old and its new tree.
+ * (workspace_read_in_place), has changed.  Returns 1 if it has changed, else 0.  *was and *now are
+ * set to the old and the new tree of the directory.
  */
 int workspace_drift(
 	struct workspace *workspace, struct hash *was, struct hash *now, struct err *err);
@@ -191,15 +202,15 @@ int workspace_drift(
 void workspace_mapped(struct workspace *workspace, const int *inside, struct mapped *mapped);
 
 /*
- * Free the space that changes since the last capture take (see discard.h).  No program may run in
- * the workspace.  Afterwards the caller captures the live tree.
+ * Free the disk space that changes since the last capture take (see discard.h).  No program may run
+ * in the workspace.  The caller must capture the live tree afterwards.
  */
 int workspace_discard(struct workspace *workspace, struct err *err);
 
 /*
- * Freeze the changes so far if that is worth its cost, so that later captures and forks need not
- * look at them again (overlay.c).  No program may run in the workspace.  tree is the tree that the
- * last capture found.  The index of that capture must have been saved.
+ * Freeze the changes made so far, if that is worth its cost.  Later captures and forks then need
+ * not look at these changes again (overlay.c).  No program may run in the workspace.  tree is the
+ * tree that the last capture found.  The index of that capture must have been saved.
  */
 int workspace_freeze(struct workspace *workspace, const struct hash *tree, struct err *err);
 
@@ -208,15 +219,15 @@ int workspace_freeze(struct workspace *workspace, const struct hash *tree, struc
 /* Maintain the layers of an environment: merge and drop some of them (layertend.h). */
 int workspace_tend(int rootfd, struct err *err);
 /*
- * Maintain the layers as workspace_tend does, but wait for any other process that does the same,
- * and also drop layers of trees that the store lacks.
+ * Maintain the layers as workspace_tend does, and also drop the layers of trees that the store
+ * lacks.  If another process maintains the layers at the moment, the function waits for it.
  */
 int workspace_sweep(int rootfd, struct store *store, struct err *err);
 /* Set the maximum number of bytes for all layers.  0 means a share of the disk. */
 int workspace_limit_layers(int rootfd, uint64_t bytes, struct err *err);
 
 /*
- * Prove the layers of an environment.  bad is called for each layer that does not show the tree
+ * Check the layers of an environment.  bad is called for each layer that does not show the tree
  * that it was made for.  If repair is set, such a layer is made again before its next use.
  */
 int workspace_prove(const struct workspace_setup *setup, bool repair,
@@ -228,9 +239,9 @@ struct workspace_usage {
 int workspace_usage(int rootfd, struct workspace_usage *usage, struct err *err);
 
 /*
- * Remove a directory of an environment in one step, if it is a subvolume.  Returns false if it was
- * not removed, and has to be emptied like any other directory.  The removal of an environment calls
- * this through struct removal.
+ * If a directory of an environment is a subvolume, remove it in one step.  Returns false if the
+ * directory was not removed and has to be emptied like any other directory.  The removal of an
+ * environment calls this function through struct removal.
  */
 bool workspace_discard_whole(void *arg, int dirfd, const char *name, const struct statx *stx);
 /* Remove the saved index of a workspace, so that the next capture reads every file. */
