@@ -1,17 +1,20 @@
 /*
- * netprobe - reach for the network with raw system calls, as a static program without a libc
- *resolver.
+ * netprobe - uses the network with raw system calls.  It is a static program that does not use the
+ * resolver of the C library.
  *
- *	netprobe resolve SERVER NAME [tcp]    ask a name server; the address, or the code of its
- *answer netprobe get SERVER NAME PORT PATH    resolve as above, connect, and get a page by HTTP
- *	netprobe connect ADDRESS PORT         a TCP connection
- *	netprobe hello ADDRESS PORT           the same, and read what the server sends until it
- *closes netprobe udp ADDRESS PORT             send a packet, and wait for an answer netprobe odd
- *ADDRESS                  sockets for ICMP, raw packets, and other families netprobe listen ADDRESS
- *PORT          bind and listen netprobe unix NAME                    connect to a socket of a file,
- *or "@NAME"
+ *	netprobe resolve SERVER NAME [tcp]   ask a name server; prints the address, or the code
+ *	                                     of the answer
+ *	netprobe get SERVER NAME PORT PATH   resolve the name, connect, and get a page by HTTP
+ *	netprobe connect ADDRESS PORT        make a TCP connection
+ *	netprobe hello ADDRESS PORT          make a TCP connection, and read until the server
+ *	                                     closes it
+ *	netprobe udp ADDRESS PORT            send a packet, and wait for an answer
+ *	netprobe odd ADDRESS                 make sockets for ICMP, raw packets and other families
+ *	netprobe listen ADDRESS PORT         bind a socket and listen
+ *	netprobe unix NAME                   connect to the socket of a file, or to "@NAME"
  *
- * Says "done", what arrived, or the name of the error; status 1 for an error, 3 if nothing arrives.
+ * Prints "done", the data that arrived, or the name of the error.  The exit status is 1 for an
+ * error, and 3 if nothing arrives.
  */
 #include <arpa/inet.h>
 #include <errno.h>
