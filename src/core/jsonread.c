@@ -37,6 +37,7 @@ struct document {
 struct parser {
 	const char *start, *at, *end;
 	int depth;
+	bool nearest; /* as in jsonread_new_nearest */
 	struct arena *arena;
 	struct err *err;
 };
@@ -224,7 +225,8 @@ static int parse_number(struct parser *parser, struct jsonread *value)
 	/*
 	 * A number too close to zero is read as the nearest double.  A number too large is refused.
 	 */
-	if (errno == ERANGE && (!real || value->real > 1 || value->real < -1))
+	bool nearest = parser->nearest && !real && len <= JSONREAD_NEAREST_MAX;
+	if (errno == ERANGE && !nearest && (!real || value->real > 1 || value->real < -1))
 		return parser_fail(parser, "a number is too large");
 	parser->at += len;
 	return 0;
@@ -366,12 +368,7 @@ static int parse_value(struct parser *parser, struct jsonread *value)
 	return parse_word(parser, value) ? 0 : parse_number(parser, value);
 }
 
-struct jsonread *jsonread_new(struct str text, struct err *err)
-{
-	return jsonread_new_max(text, JSONREAD_SIZE_MAX, err);
-}
-
-struct jsonread *jsonread_new_max(struct str text, size_t max, struct err *err)
+static struct jsonread *new_document(struct str text, size_t max, bool nearest, struct err *err)
 {
 	if (text.len > max) {
 		err_set(err, ERR_LIMIT, "JSON longer than %zu bytes", max);
@@ -383,6 +380,7 @@ struct jsonread *jsonread_new_max(struct str text, size_t max, struct err *err)
 		.start = start,
 		.at = start,
 		.end = start + text.len,
+		.nearest = nearest,
 		.arena = &document->arena,
 		.err = err,
 	};
@@ -396,6 +394,21 @@ struct jsonread *jsonread_new_max(struct str text, size_t max, struct err *err)
 		return NULL;
 	}
 	return &document->root;
+}
+
+struct jsonread *jsonread_new(struct str text, struct err *err)
+{
+	return new_document(text, JSONREAD_SIZE_MAX, false, err);
+}
+
+struct jsonread *jsonread_new_max(struct str text, size_t max, struct err *err)
+{
+	return new_document(text, max, false, err);
+}
+
+struct jsonread *jsonread_new_nearest(struct str text, struct err *err)
+{
+	return new_document(text, JSONREAD_SIZE_MAX, true, err);
 }
 
 void jsonread_free(struct jsonread *root)
@@ -636,6 +649,18 @@ int jsonread_parts_next(
 		return parts_bad("a value is missing or has no end", err);
 	drop_bytes(rest, value->len);
 	return 1;
+}
+
+struct str jsonread_raw(const struct jsonread *member, struct str text)
+{
+	size_t begin = member->begin < text.len ? member->begin : text.len;
+	struct str rest = { text.ptr + begin, text.len - begin };
+	size_t key = rest.len && *rest.ptr == '"' ? string_length(rest) : 0;
+
+	drop_bytes(&rest, key);
+	(void)drop_char(&rest, ':');
+	drop_space(&rest);
+	return (struct str){ rest.ptr, value_length(rest) };
 }
 
 /* ------------------------------------------------------------------ writing */

@@ -39,6 +39,12 @@ struct jsonread; /* one value */
 struct jsonread *jsonread_new(struct str text, struct err *err);
 /* As jsonread_new, but for a text of up to max bytes instead of JSONREAD_SIZE_MAX. */
 struct jsonread *jsonread_new_max(struct str text, size_t max, struct err *err);
+/*
+ * As jsonread_new, but an integer that does not fit an int64_t is read as the nearest one that
+ * does.  A number of more than JSONREAD_NEAREST_MAX characters is refused.
+ */
+struct jsonread *jsonread_new_nearest(struct str text, struct err *err);
+#define JSONREAD_NEAREST_MAX 64
 void jsonread_free(struct jsonread *root); /* only for a root from jsonread_new */
 void jsonread_freep(struct jsonread **root);
 
@@ -59,6 +65,8 @@ struct jsonread_place {
  * its key.  The place of the root is the start of the text.
  */
 struct jsonread_place jsonread_place(const struct jsonread *value, struct str text);
+/* Returns the value of a member as it stands in the text that it was read from. */
+struct str jsonread_raw(const struct jsonread *member, struct str text);
 /* Whether the text had the key of this member more than once. */
 bool jsonread_is_repeated(const struct jsonread *member);
 

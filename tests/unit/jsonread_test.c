@@ -418,6 +418,32 @@ static void a_repeated_key_is_marked(void **state)
 	assert_false(jsonread_is_repeated(jsonread_member(jsonread_member(root, "a"), "b")));
 }
 
+static void a_member_is_found_in_the_text(void **state)
+{
+	const char *text = " {\"a\": [1, {\"x\":2} ] , \"b\\u0022\" :\t1.50, \"c\":\"}\\\"\"}";
+	owned(jsonread_freep) struct jsonread *object = parse(text);
+	static const char *const values[] = { "[1, {\"x\":2} ]", "1.50", "\"}\\\"\"" };
+
+	for (size_t i = 0; i < COUNT(values); i++)
+		assert_true(str_eq(
+			jsonread_raw(jsonread_item(object, i), str_of(text)), str_of(values[i])));
+}
+
+static void takes_the_nearest_integer_where_that_is_allowed(void **state)
+{
+	struct err err = { 0 };
+	owned(jsonread_freep) struct jsonread *list =
+		jsonread_new_nearest(STR("[18446744073709551615, -9223372036854775809, 7]"), &err);
+	char digits[JSONREAD_NEAREST_MAX + 1];
+
+	assert_true(jsonread_int(jsonread_item(list, 0)) == INT64_MAX);
+	assert_true(jsonread_int(jsonread_item(list, 1)) == INT64_MIN);
+	assert_true(jsonread_int(jsonread_item(list, 2)) == 7);
+	memset(digits, '9', sizeof(digits));
+	assert_null(jsonread_new_nearest((struct str){ digits, sizeof(digits) }, &err));
+	assert_null(jsonread_new_nearest(STR("1e999"), &err));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -439,6 +465,8 @@ int main(void)
 		cmocka_unit_test(writes_a_value_as_it_was_read),
 		cmocka_unit_test(takes_a_larger_text_where_that_is_allowed),
 		cmocka_unit_test(takes_a_text_apart),
+		cmocka_unit_test(a_member_is_found_in_the_text),
+		cmocka_unit_test(takes_the_nearest_integer_where_that_is_allowed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
