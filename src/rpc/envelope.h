@@ -1,0 +1,46 @@
+/*
+ * envelope - the outer members of JSON-RPC 2.0 requests and replies of the query protocol.
+ *
+ * The framing rules of docs/QUERY.md hold: an id of any type is repeated as it was given, a request
+ * without an id is a notification, and "params" is an object or missing.  "jsonrpc" is not looked
+ * at.  The parameters stay a text here, because the process that reads the requests is not the
+ * process that answers them (crew.h).
+ */
+#pragma once
+#include "core/errcode.h"
+#include "core/json.h"
+#include "core/jsonread.h"
+
+#define ENVELOPE_LINE_MAX JSONREAD_SIZE_MAX
+
+struct envelope {
+	struct jsonread *whole; /* owns method */
+	struct str method;      /* may hold any bytes, but a NUL follows */
+	struct str params;      /* an object, in the line; empty if there are none */
+	struct buf id;          /* JSON without white space outside of strings */
+	bool answered;          /* false for a notification, which never gets a reply */
+};
+
+#define ENVELOPE_INIT                                                                              \
+	{                                                                                          \
+		.id = BUF_INIT                                                                     \
+	}
+
+void envelope_release(struct envelope *envelope);
+/*
+ * Read a line, which must stay in place as long as the envelope.  Returns RPC_NONE, or why the line
+ * is not a request.  In that case, too, id and answered are set; a line without a usable id has the
+ * id null and is answered, unless it is a notification with wrong "params".
+ */
+enum rpc_code envelope_read(struct str line, struct envelope *envelope, struct err *err);
+
+/* Begin a reply: write {"jsonrpc":"2.0","id":ID,"result":{ which envelope_end closes. */
+void envelope_begin(struct json *out, struct str id);
+/* End a reply with a line feed.  Returns -1 if the writer has dropped a part of it. */
+int envelope_end(struct json *out);
+/*
+ * Write a whole reply that reports an error.  "data" of the error has the members of data, which
+ * may be empty, and the hint of err.
+ */
+void envelope_refuse(struct json *out, struct str id, enum rpc_code code, const struct err *err,
+	struct str data);

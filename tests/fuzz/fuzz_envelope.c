@@ -1,0 +1,60 @@
+/*
+ * A line of the query protocol is read without harm: it is a request with all its parts, or it is
+ * refused with a code and a reason; and a reply under its id is one line of JSON.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/own.h"
+#include "rpc/envelope.h"
+
+/* A reply is one line, and reads as an object with these members. */
+static void check_reply(struct str text, const char *member)
+{
+	struct err err = { 0 };
+
+	if (!text.len || memchr(text.ptr, '\n', text.len) != text.ptr + text.len - 1)
+		abort();
+	owned(jsonread_freep) struct jsonread *reply = jsonread_new_nearest(text, &err);
+	/* Around an id of the greatest length, the reply is longer than what can be read. */
+	if (!reply && err.code == ERR_LIMIT)
+		return;
+	if (!reply || !jsonread_member(reply, member) || !jsonread_member(reply, "id"))
+		abort();
+}
+
+static void check_params(struct str params)
+{
+	struct err err = { 0 };
+
+	if (!params.len)
+		return;
+	owned(jsonread_freep) struct jsonread *value = jsonread_new_nearest(params, &err);
+	if (!value || jsonread_type(value) != JSONREAD_OBJECT)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	owned(envelope_release) struct envelope envelope = ENVELOPE_INIT;
+	owned(json_release) struct json out = JSON_INIT;
+	struct err err = { 0 };
+	const char *feed = memchr(data, '\n', size);
+	struct str line = { (const char *)data, feed ? (size_t)(feed - (const char *)data) : size };
+	enum rpc_code code = envelope_read(line, &envelope, &err);
+	struct str id = { envelope.id.data, envelope.id.len };
+
+	if (code != RPC_NONE) {
+		if (!err.text[0])
+			abort();
+		envelope_refuse(&out, id, code, &err, STR(""));
+	} else {
+		check_params(envelope.params);
+		envelope_begin(&out, id);
+		if (envelope_end(&out) < 0)
+			abort();
+	}
+	check_reply(json_written(&out), code == RPC_NONE ? "result" : "error");
+	return 0;
+}
