@@ -1,0 +1,347 @@
+#include "query/tool.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/child.h"
+#include "core/own.h"
+#include "core/text.h"
+#include "core/when.h"
+
+#define PIECE_MAX 65536
+#define LOOK_MS 100   /* between two looks at whether the call is cancelled */
+#define DYING_MS 2000 /* that a killed program has to end */
+#define SHOWN 240     /* bytes of stderr in a message */
+/*
+ * Looked through after PATH.  An ssh session without a login shell often has no sbin directory in
+ * PATH, but zfs is there.
+ */
+#define SYSTEM_PATH "/usr/local/sbin:/usr/sbin:/sbin"
+
+/* ------------------------------------------------------------------ finding */
+
+static bool is_program(const char *path)
+{
+	struct err ignored = { 0 };
+	struct statx stx;
+	owned_fd int fd = at_open_given(path, O_PATH, 0, &ignored);
+
+	return fd >= 0 && at_fd_stat(fd, &stx) == 0 && S_ISREG(stx.stx_mode) && stx.stx_mode & 0111;
+}
+
+/* Relative directories are skipped: the working directory must not decide which program is run. */
+static bool find_in(const char *dirs, const char *name, struct buf *path)
+{
+	while (dirs && *dirs) {
+		size_t len = strcspn(dirs, ":");
+
+		buf_clear(path);
+		buf_add(path, dirs, len);
+		buf_add_name(path, str_of(name));
+		if (*dirs == '/' && is_program(path->data))
+			return true;
+		dirs += len + (dirs[len] == ':');
+	}
+	return false;
+}
+
+int tool_find(const char *name, struct buf *path, struct err *err)
+{
+	if (find_in(getenv("PATH"), name, path) || find_in(SYSTEM_PATH, name, path))
+		return 0;
+	return err_set(err, ERR_UNSUPPORTED, "there is no program '%s' on PATH", name);
+}
+
+/* ----------------------------------------------------------------- starting */
+
+struct running {
+	pid_t pid;
+	int end;  /* pidfd, readable when the program has ended */
+	int out;  /* our end of its stdout; -1: it is closed */
+	int said; /* of its stderr */
+};
+
+static void release_running(struct running *run)
+{
+	close_fd(&run->end);
+	close_fd(&run->out);
+	close_fd(&run->said);
+}
+
+/* In the child: become the program.  Tells the parent the errno if that fails. */
+static void __attribute__((noreturn))
+become(const char *path, const struct tool_call *call, int null, int out, int said, int failed)
+{
+	sigset_t none;
+	int why;
+
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)signal(SIGPIPE, SIG_DFL);
+	if (setpgid(0, 0) == 0 && dup2(null, 0) == 0 && dup2(out, 1) == 1 && dup2(said, 2) == 2)
+		(void)execve(path, (char *const *)call->argv, environ);
+	why = errno;
+	(void)at_write_all(failed, &why, sizeof(why));
+	_exit(127);
+}
+
+/* Wait until the child is the program.  Returns 0, or the errno that kept it from that. */
+static int await_exec(int failed)
+{
+	int why = 0;
+	ssize_t n;
+
+	do
+		n = read(failed, &why, sizeof(why)); /* so few bytes arrive in one piece */
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(why) ? why : 0;
+}
+
+static int start(
+	const struct tool_call *call, const char *path, struct running *run, struct err *err)
+{
+	int out[2] = { -1, -1 }, said[2] = { -1, -1 }, failed[2] = { -1, -1 };
+	bool made = pipe2(out, O_CLOEXEC) == 0 && pipe2(said, O_CLOEXEC) == 0 &&
+		    pipe2(failed, O_CLOEXEC) == 0;
+	owned_fd int out_end = out[1], said_end = said[1];
+	owned_fd int failed_end = failed[1], failed_seen = failed[0];
+
+	run->out = out[0];
+	run->said = said[0];
+	if (!made)
+		return err_errno(err, "make a pipe");
+	owned_fd int null = at_open_given("/dev/null", O_RDONLY, 0, err);
+	if (null < 0)
+		return null;
+	run->pid = child_fork();
+	if (run->pid == 0)
+		become(path, call, null, out_end, said_end, failed_end);
+	if (run->pid < 0)
+		return err_errno(err, "start '%s'", path);
+	close_fd(&failed_end);
+	int why = await_exec(failed_seen);
+	if (!why && (run->end = pidfd_open(run->pid, 0)) < 0)
+		why = errno;
+	if (why) {
+		(void)kill(run->pid, SIGKILL);
+		(void)child_wait(run->pid);
+		return err_number(err, why, "execute '%s'", path);
+	}
+	return 0;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static int check_time(const struct tool_call *call, int64_t deadline, struct err *err)
+{
+	const struct timed_limit *limit = call->limit;
+
+	if (limit && limit->cancelled && limit->cancelled(limit->arg))
+		return err_set_number(err, ECANCELED, "cancelled");
+	if (when_monotonic() < deadline)
+		return 0;
+	return err_set_number(err, ETIMEDOUT, "'%s' did not end in time", call->argv[0]);
+}
+
+static int refuse_long_line(const struct tool_call *call, struct err *err)
+{
+	return err_set(err, ERR_CORRUPT, "'%s' printed a line of more than %zu bytes",
+		call->argv[0], TOOL_LINE_MAX);
+}
+
+/* Pass on the whole lines of a piece.  output has the beginning of the line that is not whole. */
+static int pass_lines(struct tool_call *call, struct str piece, struct err *err)
+{
+	const char *newline;
+	int r = 0;
+
+	while (r == 0 && piece.len && (newline = memchr(piece.ptr, '\n', piece.len))) {
+		struct str line = { piece.ptr, (size_t)(newline - piece.ptr) };
+
+		piece.ptr += line.len + 1;
+		piece.len -= line.len + 1;
+		if (call->output.len) {
+			buf_add(&call->output, line.ptr, line.len);
+			line = (struct str){ call->output.data, call->output.len };
+		}
+		if (line.len > TOOL_LINE_MAX)
+			return refuse_long_line(call, err);
+		r = call->visit(call->arg, line, err);
+		buf_clear(&call->output);
+	}
+	if (r == 0)
+		buf_add(&call->output, piece.ptr, piece.len);
+	return r == 0 && call->output.len > TOOL_LINE_MAX ? refuse_long_line(call, err) : r;
+}
+
+static int take_output(struct tool_call *call, struct str piece, struct err *err)
+{
+	if (call->visit)
+		return pass_lines(call, piece, err);
+	buf_add(&call->output, piece.ptr, piece.len);
+	return call->output.overflowed
+		       ? err_set(err, ERR_CORRUPT, "'%s' printed more than %zu bytes",
+				 call->argv[0], call->output.max)
+		       : 0;
+}
+
+static void keep_end(struct buf *said, struct str piece)
+{
+	buf_add(said, piece.ptr, piece.len);
+	if (said->len <= TOOL_STDERR_MAX)
+		return;
+	memmove(said->data, said->data + said->len - TOOL_STDERR_MAX, TOOL_STDERR_MAX);
+	buf_truncate(said, TOOL_STDERR_MAX);
+}
+
+/* Read a piece from a pipe, which is closed at its end.  Returns its length. */
+static size_t read_piece(int *fd, char *piece)
+{
+	ssize_t n;
+
+	do
+		n = read(*fd, piece, PIECE_MAX);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		close_fd(fd);
+	return n < 0 ? 0 : (size_t)n;
+}
+
+/*
+ * Read both pipes until they are closed and the program has ended.  A process that the program has
+ * left behind may keep the pipes open: after the program's end, only what is in them is read.
+ * Returns 0, 1 if visit has ended the program, or an error.
+ */
+static int follow(struct tool_call *call, struct running *run, int64_t deadline, struct err *err)
+{
+	char piece[PIECE_MAX];
+	bool ended = false;
+	int r = 0;
+
+	while (r == 0) {
+		struct pollfd polls[] = {
+			{ .fd = run->out, .events = POLLIN },
+			{ .fd = run->said, .events = POLLIN },
+			{ .fd = ended ? -1 : run->end, .events = POLLIN },
+		};
+		int left = when_ms_left(deadline);
+
+		if (poll(polls, 3, ended ? 0 : left < LOOK_MS ? left : LOOK_MS) == 0 && ended)
+			return 0;
+		if (polls[1].revents)
+			keep_end(&call->said, (struct str){ piece, read_piece(&run->said, piece) });
+		if (polls[0].revents)
+			r = take_output(
+				call, (struct str){ piece, read_piece(&run->out, piece) }, err);
+		ended |= polls[2].revents != 0;
+		if (r == 0)
+			r = check_time(call, deadline, err);
+	}
+	return r;
+}
+
+/* ------------------------------------------------------------------- ending */
+
+/*
+ * Kill what is left of the process group, and get the wait status of the program.  Returns false if
+ * the program does not end: zfs stays in the kernel while its pool is suspended.
+ */
+static bool end_group(const struct running *run, int *status)
+{
+	struct pollfd end = { .fd = run->end, .events = POLLIN };
+
+	/* The program is not yet waited for, so no other group can have its number. */
+	(void)kill(-run->pid, SIGKILL);
+	int64_t deadline = when_monotonic() + DYING_MS * WHEN_MS;
+	while (poll(&end, 1, when_ms_left(deadline)) <= 0)
+		if (when_monotonic() >= deadline)
+			return false;
+	*status = child_wait(run->pid);
+	return true;
+}
+
+/* Append the first line of stderr to a message, in a form that is safe for terminals. */
+static void add_said(struct buf *out, const struct buf *said)
+{
+	struct str line = { said->data ?: "", said->len };
+
+	while (line.len && strchr(" \n\t", *line.ptr)) {
+		line.ptr++;
+		line.len--;
+	}
+	const char *newline = line.len ? memchr(line.ptr, '\n', line.len) : NULL;
+	if (newline)
+		line.len = (size_t)(newline - line.ptr);
+	if (line.len > SHOWN)
+		line.len = SHOWN;
+	buf_adds(out, line.len ? ": " : "");
+	for (size_t i = 0; i < line.len; i++)
+		buf_addc(out,
+			(unsigned char)line.ptr[i] < ' ' || line.ptr[i] == 127 ? '?' : line.ptr[i]);
+}
+
+static int judge(const struct tool_call *call, int status, struct err *err)
+{
+	owned(buf_release) struct buf said = BUF_INIT;
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	add_said(&said, &call->said);
+	if (WIFSIGNALED(status))
+		return err_set(err, ERR_SYSTEM, "'%s' was killed by signal %d%s", call->argv[0],
+			WTERMSIG(status), said.data ?: "");
+	return err_set(err, ERR_SYSTEM, "'%s' failed with exit status %d%s", call->argv[0],
+		WEXITSTATUS(status), said.data ?: "");
+}
+
+int tool_run(struct tool_call *call, struct err *err)
+{
+	owned(buf_release) struct buf path = BUF_INIT;
+	owned(release_running) struct running run = { .end = -1, .out = -1, .said = -1 };
+	int64_t deadline = when_monotonic() + call->time_max;
+	int status = 0;
+	int r = tool_find(call->argv[0], &path, err);
+
+	if (!call->output.max)
+		call->output.max = TOOL_LINE_MAX + 2 * PIECE_MAX;
+	call->said.max = TOOL_STDERR_MAX + 2 * PIECE_MAX;
+	if (call->limit && call->limit->deadline < deadline)
+		deadline = call->limit->deadline;
+	if (r >= 0)
+		r = start(call, path.data, &run, err);
+	if (r < 0)
+		return r;
+	r = follow(call, &run, deadline, err);
+	bool ended = end_group(&run, &status);
+	if (!ended && r < 0)
+		return err_context(err, "'%s' could not be killed", call->argv[0]);
+	if (r == 0 && call->visit && call->output.len)
+		r = call->visit(
+			call->arg, (struct str){ call->output.data, call->output.len }, err);
+	return r == 0 && ended ? judge(call, status, err) : r < 0 ? r : 0;
+}
+
+void tool_release(struct tool_call *call)
+{
+	buf_release(&call->output);
+	buf_release(&call->said);
+}
+
+void tool_members(struct json *out, const struct tool_call *call)
+{
+	struct str said = { call->said.data ?: "", call->said.len };
+
+	while (said.len && strchr(" \n\t", said.ptr[said.len - 1]))
+		said.len--;
+	json_str(out, "stderr", said);
+	json_open(out, "argv", '[');
+	for (size_t i = 0; call->argv[i]; i++)
+		json_text(out, NULL, call->argv[i]);
+	json_close(out);
+}

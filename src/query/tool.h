@@ -1,0 +1,45 @@
+/*
+ * tool - runs a program of the system, such as zfs, and reads what the program prints.
+ *
+ * The program is started from a list of arguments, never by a shell, with /dev/null as its stdin.
+ * It is the leader of a process group of its own.  When the call ends, for whatever reason, every
+ * process of this group is killed.  The kernel kills the program when this process is killed.
+ *
+ * The memory of a call is limited.  Lines are passed on as they come, and of stderr only the end is
+ * kept.
+ */
+#pragma once
+#include "core/buf.h"
+#include "core/json.h"
+#include "query/timed.h"
+
+#define TOOL_LINE_MAX ((size_t)256 << 10) /* bytes of a line of stdout */
+#define TOOL_STDERR_MAX ((size_t)4 << 10) /* bytes at the end of stderr that are kept */
+
+struct tool_call {
+	const char *const *argv;         /* ends with NULL; argv[0] is a name without a slash */
+	int64_t time_max;                /* ns */
+	const struct timed_limit *limit; /* ends the program, too; NULL: none */
+	/*
+	 * Called for each line of stdout, without its newline.  visit may return 1 to end the
+	 * program without an error.  NULL: all of stdout is appended to output.
+	 */
+	int (*visit)(void *arg, struct str line, struct err *err);
+	void *arg;
+	struct buf output; /* its max limits the output that is not visited */
+	struct buf said;   /* the end of stderr, set by tool_run */
+};
+
+/*
+ * Run the program.  Returns 0 if it ends with the status 0, or if visit has ended it.  Errors are
+ * ERR_UNSUPPORTED if there is no such program, ERR_SYSTEM with ETIMEDOUT or ECANCELED at the end of
+ * the time limit, ERR_CORRUPT if the output is too long, and ERR_SYSTEM if the program fails.  The
+ * caller releases the call in all cases.
+ */
+int tool_run(struct tool_call *call, struct err *err);
+void tool_release(struct tool_call *call);
+/* Write the members "stderr" and "argv", for the person who looks into a failed call. */
+void tool_members(struct json *out, const struct tool_call *call);
+
+/* Find a program along PATH, and in the directories of the system administrator's programs. */
+int tool_find(const char *name, struct buf *path, struct err *err);
