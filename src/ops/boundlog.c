@@ -13,8 +13,8 @@ void boundlog_init_take(struct boundlog *log, int fd, uint64_t limit)
 }
 
 /*
- * Returns the offset of the next byte.  *room is the number of bytes from there to the end of its
- * half.
+ * Returns the offset at which the next byte is written.  *room is the number of bytes from that
+ * offset to the end of its half.
  */
 static uint64_t next_position(const struct boundlog *log, uint64_t *room)
 {
@@ -39,8 +39,8 @@ void boundlog_add(struct boundlog *log, struct str bytes)
 }
 
 /*
- * Rewrite the second half so that it begins with its oldest byte.  The line before it says how many
- * bytes were left out.
+ * Rewrite the second half so that it begins with its oldest byte.  The line before the second half
+ * contains the number of bytes that were left out.
  */
 static void put_in_order(struct boundlog *log)
 {

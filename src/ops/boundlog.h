@@ -1,8 +1,9 @@
 /*
  * boundlog - a log file of limited size.
  *
- * The file keeps the first limit / 2 bytes and the last limit / 2, and between them a line that
- * says how much was left out.  Until boundlog_finish the second half of the file is a ring buffer.
+ * The file keeps the first limit / 2 bytes and the last limit / 2 bytes of the log.  A line between
+ * the two halves contains the number of bytes that were left out.  Until boundlog_finish, the
+ * second half of the file is a ring buffer.
  */
 #pragma once
 #include <stdint.h>
@@ -12,13 +13,19 @@
 struct boundlog {
 	int fd; /* owned, open for reading and writing; -1: there is no log */
 	uint64_t half;
-	uint64_t total; /* bytes added */
+	uint64_t total; /* number of bytes that were added */
 };
 
 #define BOUNDLOG_INIT ((struct boundlog){ .fd = -1 })
-/* Begin a log in an empty file.  Takes over fd, its descriptor; limit is at least 2. */
+/*
+ * Begin a log in an empty file.  fd is the descriptor of the file and is taken over.  limit is at
+ * least 2.
+ */
 void boundlog_init_take(struct boundlog *log, int fd, uint64_t limit);
-/* Add bytes to the log.  If the disk is full, they are lost: a log must not stop its writer. */
+/*
+ * Add bytes to the log.  On a full disk the bytes are lost, since a log must not stop the program
+ * that writes it.
+ */
 void boundlog_add(struct boundlog *log, struct str bytes);
 /* Put the second half in the order of its bytes, and close the file. */
 void boundlog_finish(struct boundlog *log);

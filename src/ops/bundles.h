@@ -8,12 +8,12 @@
 #include "trace/trace.h"
 #include "trace/undo/restore.h"
 
-/* replay, show, verify */
+/* Request of replay, show and verify. */
 struct bundle_request {
 	const char *dir;
 };
 
-/* cat */
+/* Request and result of cat. */
 struct cat_bundle_request {
 	const char *dir;
 	const char *side;
@@ -22,17 +22,18 @@ struct cat_bundle_request {
 
 struct cat_bundle_result {
 	struct str path;
-	struct buf content; /* the content, up to CAT_RESULT_MAX, if there is no sink for data */
+	/* the content, up to CAT_RESULT_MAX, if the context has no sink for data */
+	struct buf content;
 	uint64_t size;
 };
 
-/* verify */
+/* Row and result of verify. */
 struct verify_bundle_row {
 	struct str where;
 	const char *problem;
 };
 
-/* diff */
+/* Request, row and result of diff. */
 struct diff_bundle_request {
 	const char *dir;
 	const char *path;
@@ -48,10 +49,11 @@ struct diff_bundle_row {
 	unsigned what; /* BUNDLE_CHANGED_... bits, if op is '~' */
 	struct str patch;
 	bool binary;
-	const char *lacks; /* why a patch is missing that should be here; NULL: none is missing */
+	/* reason why a patch is missing that should be here; NULL: none is missing */
+	const char *lacks;
 };
 
-/* restore */
+/* Request and result of restore. */
 struct restore_bundle_request {
 	const char *dir;
 	const char *to;
@@ -64,14 +66,14 @@ struct restore_bundle_result {
 	uint64_t restored, deleted, unchanged, failed;
 };
 
-/* replay */
+/* Result of replay. */
 struct replay_bundle_result {
 	struct replay replay;
 	bool has_status;
 	int64_t recorded_status;
 };
 
-/* show */
+/* Result and row of show. */
 /* All texts are copies, because the bundle is closed before the result is printed. */
 struct show_bundle_result {
 	struct str *command;
@@ -88,13 +90,14 @@ struct show_bundle_result {
 };
 
 struct show_bundle_row {
-	char sign; /* '+' made, '-' removed, '~' changed, '*' changed by another process, or ' ' */
+	/* '+' made, '-' removed, '~' changed, '*' changed by another process, ' ' unchanged */
+	char sign;
 	const struct show_bundle_result *summary;
 	const struct bundle_file *file;
 	struct str previous; /* path of the previous row; empty in the first row */
 };
 
-/* record */
+/* Request and result of record. */
 struct record_bundle_request {
 	const char *snapshot_dir; /* the directory to write, if output is NULL */
 	const char *output;
@@ -106,10 +109,11 @@ struct record_bundle_request {
 };
 
 struct record_bundle_result {
-	int exit_status;     /* exit status of the command, as a shell gives it */
-	struct err failure;  /* if code is set, the command did not run */
-	const char *output;  /* where the bundle was to be written */
-	const char *instead; /* where the bundle is, if output exists meanwhile */
+	int exit_status;    /* exit status of the command, as a shell gives it */
+	struct err failure; /* if code is set, the command did not run */
+	const char *output; /* the directory that the request names for the bundle */
+	/* the directory of the bundle, if 'output' exists meanwhile; else NULL */
+	const char *instead;
 	bool kept, complete;
-	const char *reason; /* why the bundle was not kept or is incomplete, or NULL */
+	const char *reason; /* reason why the bundle was not kept or is incomplete, or NULL */
 };

@@ -18,12 +18,12 @@
 #include "ops/table.h"
 
 #define SCORE_TEXT_MAX 4096      /* bytes of the score command's output that are parsed */
-#define SCORE_FILE_MAX (1 << 20) /* bytes that the score command can print */
+#define SCORE_FILE_MAX (1 << 20) /* maximum number of bytes that the score command can print */
 #define READ_SIZE 65536
-#define READS_MAX 16    /* reads from one pipe before the other pipes have their turn */
+#define READS_MAX 16    /* number of reads from one pipe before the other pipes are read */
 #define MESSAGE_MAX 500 /* bytes of the command in a message; the node has the whole command */
 
-/* The data of the child. */
+/* The data of the child that runs the candidate. */
 struct runner {
 	const struct candidate_plan *plan;
 	const struct tournament_row *row;
@@ -36,9 +36,7 @@ struct runner {
 static void report_stage(struct runner *runner, enum tournament_stage stage)
 {
 	runner->state.stage = stage;
-	/*
-	 * The write fails only if the tournament has ended.  This child is then about to be killed.
-	 */
+	/* The write fails only if the tournament has ended.  The kernel then kills this child. */
 	(void)!write(runner->socket, &runner->state, sizeof(runner->state));
 }
 
@@ -66,8 +64,9 @@ static void log_report(const struct report *report)
 }
 
 /*
- * Run a command line as exec does.  Returns 0 if it ran.  Also returns 0 if it could not be run,
- * for example without a shell; result->sandbox.failure is then set.
+ * Run a command line as exec does.  Returns 0 if the command has run.  Returns 0, too, if the
+ * command could not be started, for example because there is no shell; result->sandbox.failure is
+ * then set.
  */
 static int run_line(struct runner *runner, const char *what, const char *line, int64_t timeout_ms,
 	const char *message, struct exec_result *result)
@@ -95,9 +94,7 @@ static int status_of(const struct exec_result *result)
 	return result->sandbox.failure ? result->sandbox.failure : result->sandbox.status;
 }
 
-/*
- * Returns the milliseconds that are left for the candidate and its test, or 0 if there is no limit.
- */
+/* Returns the time in ms that is left for the candidate and its test, or 0 if there is no limit. */
 static int64_t time_left(const struct runner *runner)
 {
 	int64_t limit = runner->plan->timeout_ms;
@@ -114,14 +111,14 @@ static const char *make_message(struct runner *runner)
 	const char *command = runner->row->command;
 	size_t len = strlen(command), cut = len < MESSAGE_MAX ? len : MESSAGE_MAX;
 
-	/* Do not cut within a UTF-8 character. */
+	/* Do not cut a UTF-8 character in two. */
 	while (cut && cut < len && ((unsigned char)command[cut] & 0xc0) == 0x80)
 		cut--;
 	return arena_printf(runner->ctx.arena, "%s: %.*s%s", runner->row->name, (int)cut, command,
 		cut < len ? "..." : "");
 }
 
-/* Run the candidate and make a node of its work; returns true if the candidate is to be tested. */
+/* Run the candidate and make a node of its work.  Returns true if the candidate is to be tested. */
 static bool run_candidate(struct runner *runner)
 {
 	struct tournament_state *state = &runner->state;
@@ -181,8 +178,8 @@ static int find_changed_tests(struct runner *runner, struct err *err)
 }
 
 /*
- * Restore the files of the test from the base, because a candidate must not be its own judge.  The
- * candidate's node has been made already, so a winner keeps its own version of these files.
+ * Restore the files of the test from the base, because a candidate must not change its own test.
+ * The candidate's node was made before, so a winner keeps its own version of these files.
  */
 static int restore_tests(struct runner *runner, struct err *err)
 {
@@ -243,7 +240,9 @@ static bool parse_score(const char *text, double *score)
 	return true;
 }
 
-/* Make a file that cannot grow, however much is printed to it. */
+/*
+ * Make a file in memory with a fixed size, so that it cannot grow, however much is printed to it.
+ */
 static int make_score_file(void)
 {
 	owned_fd int fd = memfd_create("score", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -254,7 +253,7 @@ static int make_score_file(void)
 	return take_fd(&fd);
 }
 
-/* Returns the number of bytes printed, at most SCORE_TEXT_MAX. */
+/* Returns the number of printed bytes, at most SCORE_TEXT_MAX. */
 static size_t printed_length(int fd)
 {
 	off_t end = lseek(fd, 0, SEEK_CUR);
@@ -287,7 +286,7 @@ static void run_score(struct runner *runner)
 	text[n] = '\0';
 	dprintf(STDERR_FILENO, "== score printed: %s%s", text,
 		n && text[n - 1] == '\n' ? "" : "\n");
-	/* Output with a NUL in it is not a number either. */
+	/* Output that contains a NUL is no number either. */
 	if (!result.sandbox.failure && !result.sandbox.timed_out && strlen(text) == (size_t)n)
 		state->scored = parse_score(text, &state->score);
 }
@@ -323,8 +322,8 @@ static _Noreturn void run_all_stages(const struct candidate_plan *plan,
 	};
 
 	/*
-	 * In a process group of its own, this child gets no signals from the terminal.  Only the
-	 * tournament gets them, and it ends its children itself.
+	 * In a process group of its own, this child gets no signals from the terminal.  The
+	 * tournament gets these signals, and ends its children itself.
 	 */
 	(void)setpgid(0, 0);
 	(void)sigprocmask(SIG_SETMASK, &plan->mask, NULL);
@@ -338,8 +337,8 @@ static _Noreturn void run_all_stages(const struct candidate_plan *plan,
 /* ----------------------------------------------------------------- the parent */
 
 /*
- * Open the log, and a pipe whose content goes into the log.  *write_end is the child's end of the
- * pipe.
+ * Open the log, and a pipe.  The tournament copies the content of the pipe into the log.
+ * *write_end is the child's end of the pipe.
  */
 static int open_log(struct candidate *candidate, const struct candidate_plan *plan, int *write_end,
 	struct err *err)
@@ -409,7 +408,8 @@ static void finish_candidate(struct candidate *candidate)
 	candidate->pid = 0;
 	close_fd(&candidate->states);
 	/*
-	 * Programs of the candidate may still be running and print.  Do not wait for their output.
+	 * Programs of the candidate may still be running and printing.  Do not wait for their
+	 * further output.
 	 */
 	candidate_read_output(candidate);
 	close_fd(&candidate->output);

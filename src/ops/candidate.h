@@ -1,10 +1,11 @@
 /*
  * candidate - one candidate of a tournament, from its start to its end.
  *
- * A child of the tournament runs the candidate, commits its work, and runs the test and the score,
- * each as exec does, in a workspace of its own.  The child reports its state over a socket.  The
- * child dies with the tournament, and the programs in the workspace die with the child, because the
- * sandbox sees its connection close.
+ * For each candidate, a child of the tournament runs the candidate, commits its work, and runs the
+ * test and the score.  It runs each of these commands as exec does, in a workspace of the
+ * candidate's own.  The child reports its state over a socket.  The child dies with the tournament.
+ * The programs in the workspace die with the child, because the sandbox then notices that the
+ * child's connection was closed.
  */
 #pragma once
 #include <signal.h>
@@ -24,7 +25,7 @@ struct candidate_plan {
 	struct judge judge;
 	bool test_in_candidate; /* test with the candidate's own version of the test's files */
 	int logs;               /* directory of the logs */
-	uint64_t log_limit;     /* most bytes of each log */
+	uint64_t log_limit;     /* maximum size of each log in bytes */
 	sigset_t mask;          /* signal mask of the children */
 };
 
@@ -35,7 +36,7 @@ struct candidate {
 	int states; /* socket with the states that the child reports; -1: none */
 	int output; /* pipe with the output of the child and its programs; -1: none */
 	struct boundlog log;
-	bool emitted; /* the row has been passed to op_emit */
+	bool emitted; /* op_emit was called with the row */
 };
 
 int candidate_start(

@@ -26,7 +26,7 @@ static int check_checkout(const void *request, struct err *err)
 		return err_set(err, ERR_USAGE, "checkout: --abort stands alone");
 	/*
 	 * Without a safety node, changed files are removed before the files of the node are
-	 * written.  Running programs would miss them.
+	 * written.  During that time, running programs would not find the files.
 	 */
 	if (req->live && req->no_safety)
 		return err_set(
@@ -48,7 +48,10 @@ static bool gives_room_back(const void *request)
 	return req->no_safety || req->abort;
 }
 
-/* Complete 'checkout --abort'.  recovery_run undid the checkout when the environment was opened. */
+/*
+ * Complete 'checkout --abort'.  The checkout itself was already undone by recovery_run, when the
+ * environment was opened.
+ */
 static int abort_checkout(struct op_context *ctx, struct movement *moved, struct err *err)
 {
 	moved->report = ctx->report;
@@ -58,8 +61,8 @@ static int abort_checkout(struct op_context *ctx, struct movement *moved, struct
 }
 
 /*
- * Count a rollback and kill the running programs.  A full disk may have no room for the count.
- * With --no-safety the programs are killed nevertheless.
+ * Count a rollback and kill the running programs.  On a full disk, counting may fail.  With
+ * --no-safety the programs are killed even then.
  */
 static int end_running(struct op_context *ctx, bool no_safety, struct err *err)
 {
@@ -82,8 +85,8 @@ static int do_checkout(struct op_context *ctx, const void *request, void *out, s
 	if (r >= 0 && ref.work)
 		r = err_set(err, ERR_INVALID, "'work' is the live tree already");
 	/*
-	 * Running programs are ended only after the reference has been resolved, so that a wrong
-	 * reference ends no program.
+	 * Resolve the reference before running programs are ended, so that a wrong reference ends
+	 * no program.
 	 */
 	if (r >= 0)
 		r = req->live ? running_show(ctx->env, err) : end_running(ctx, req->no_safety, err);

@@ -12,7 +12,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 
-/* A message of the child.  In the last message, ended is set, and the result follows. */
+/* A message of the child.  In the last message, 'ended' is set, and the result follows. */
 struct answer {
 	bool ended;
 	int r;

@@ -1,9 +1,10 @@
 /*
- * childwork - run a function in a child process, and wait for its result.
+ * childwork - runs a function in a child process, and waits for its result.
  *
  * Some work enters another user namespace, in which the files of an environment have other owners.
- * This process must go on seeing the real owners, so a child does that work.  The child dies with
- * this process.  Signals that are sent to this process alone are passed on to the child.
+ * This process must keep its own user namespace and so the real owners.  So a child does such work.
+ * The child dies with this process.  A signal that is sent to this process alone is passed on to
+ * the child.
  */
 #pragma once
 #include <stddef.h>
@@ -11,15 +12,19 @@
 #include "core/err.h"
 
 struct childwork {
-	/* Runs in the child, and fills result.  parent is for childwork_ready. */
+	/*
+	 * This function runs in the child, and fills result.  It passes parent to childwork_ready.
+	 */
 	int (*run)(void *arg, int parent, void *result, struct err *err);
-	/* Runs once in this process, when the child calls childwork_ready or has ended. */
+	/*
+	 * This function runs once in the parent, when the child calls childwork_ready or has ended.
+	 */
 	void (*ready)(void *arg);
 	void *arg;
-	size_t size; /* of result */
+	size_t size; /* size of result */
 };
 
-/* Make the waiting process call ready.  work->run calls this, in the child. */
+/* Make the parent call work->ready.  Called by work->run in the child. */
 void childwork_ready(int parent);
 /* Run work in a child.  Returns what work->run returned; result and err are those of the child. */
 int childwork_run(const struct childwork *work, void *result, struct err *err);

@@ -1,7 +1,7 @@
 /*
- * choices - list the sources from which 'init' could make an environment here, for a user who runs
- * it without one.  The operation is not in the table, because in every other interface such an
- * 'init' is an error.
+ * choices - list the sources from which 'init' could make an environment here.  The list is for a
+ * user who runs 'init' without a source.  The operation is not in the table, because in every other
+ * interface such an 'init' is an error.
  */
 #include <fcntl.h>
 

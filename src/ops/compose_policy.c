@@ -1,4 +1,4 @@
-/* compose_policy - make the policy that allows only what each of two policies allows. */
+/* compose_policy - make the policy that allows only actions that each of two policies allows. */
 #include <string.h>
 
 #include "ops/policies.h"

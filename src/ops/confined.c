@@ -14,14 +14,14 @@
 #include "ops/wardens.h"
 #include "sandbox/message.h"
 
-#define SUMMARY_MS 1000 /* time for the warden to handle what has happened */
+#define SUMMARY_MS 1000 /* time for the warden to report the denials that it has seen */
 #define TEXT_MAX ((size_t)4 << 20)
 
 /* ------------------------------------------------------------------- reading */
 
 /*
- * Open the place for denials.  A number is a descriptor of this process; anything else is the path
- * of a file.
+ * Open the destination of denials.  A number is a descriptor of this process, and anything else is
+ * the path of a file.
  */
 static int open_denials(const char *where, struct err *err)
 {
@@ -75,8 +75,7 @@ int confined_ready(struct exec_place *place, struct arena *arena, struct err *er
 }
 
 /*
- * Take away from a policy what the command's other options forbid: they may ask for less than the
- * policy allows.
+ * Narrow a policy by the other options of the command.  The options may allow less than the policy.
  */
 static void narrow(const struct exec_place *place, struct policy *policy)
 {
@@ -115,8 +114,8 @@ int confined_read(const struct exec_place *place, const struct param_texts *comm
 /* --------------------------------------------------------------- preparation */
 
 /*
- * Release what an earlier attempt has prepared.  A command is prepared again if a rollback came
- * while it was being started.
+ * Release everything that an earlier attempt has prepared.  A command is prepared a second time if
+ * a rollback happened while the command was being started.
  */
 static int start_over(struct confined *confined, struct err *err)
 {
@@ -143,7 +142,7 @@ static int listen_for_grants(struct confined *confined, struct env *env, struct 
 }
 
 /*
- * Make a cgroup for the command's limits, if possible.  Without one, the warden looks at the
+ * Make a cgroup for the command's limits, if possible.  Without a cgroup, the warden checks the
  * processes from time to time.
  */
 static void make_group(struct confined *confined, const struct sandbox *sandbox)
@@ -220,7 +219,7 @@ int confined_restrict(struct confined *confined, struct arena *arena,
 	struct warden_findings *findings = &confined->findings;
 	owned(buf_release) struct buf lacks = BUF_INIT;
 
-	/* The warden has its own copies of these by now. */
+	/* The warden has its own copies of these descriptors by now. */
 	close_fd(&confined->joined);
 	close_fd(&confined->grants.fd);
 	if (warden_findings(&confined->orders, arena, findings, err) < 0)
@@ -240,7 +239,9 @@ int confined_restrict(struct confined *confined, struct arena *arena,
 
 /* -------------------------------------------------------------------- ending */
 
-/* Limits that the strata which runs the command enforces, not the warden. */
+/*
+ * The limits that are enforced by the strata process that runs the command, and not by the warden.
+ */
 enum { LIMIT_TIME, LIMIT_OUTPUT, LIMITS };
 
 static bool was_passed(

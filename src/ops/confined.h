@@ -1,13 +1,15 @@
 /*
  * confined - a command that runs under a policy.
  *
- * The policy is read first.  When the sandbox of the workspace is there, the namespaces and the
- * warden of the command are made.  After the command has ended, the warden is asked for the denials
- * that it has not reported yet.  The warden goes on until the last program that the command has
- * started has ended.
+ * The order of the calls is: read the policy, prepare, restrict, settle, report.  The policy is
+ * read first.  When the sandbox of the workspace exists, the namespaces and the warden of the
+ * command are made.  After the command has ended, the warden is asked for the denials that it has
+ * not reported yet.  The warden goes on until the last program that the command has started has
+ * ended.
  *
  * The command may be run by a child of the process that reports its end (exec.c).  So denials, and
- * what cannot be enforced, are collected in files in memory that both processes have open.
+ * the parts of the policy that cannot be enforced, are collected in files in memory.  Both
+ * processes have these files open.
  */
 #pragma once
 #include "confine/warden.h"
@@ -15,18 +17,19 @@
 #include "sandbox/sandbox_run.h"
 
 struct confined {
-	bool active;          /* there is a policy, and it is to be enforced */
-	struct policy policy; /* as it was read, not resolved */
+	bool active;          /* there is a policy, and it must be enforced */
+	struct policy policy; /* the policy as it was read, not resolved */
 	struct warden_orders orders;
 	struct warden *warden;
 	struct warden_findings findings;
 	struct restriction restriction;
 	struct resource_group group;
-	int told;       /* file in memory: the denials of this command */
-	int unenforced; /* file in memory: what cannot be enforced, one thing a line */
-	int denials;    /* where the caller wants denials (--denials); -1: nowhere */
-	int collected;  /* file for the denials of the workspace (denied.h) */
-	int joined;     /* the lock that the warden inherits (wardens.h) */
+	int told; /* file in memory with the denials of this command */
+	/* file in memory with the parts of the policy that cannot be enforced, one on each line */
+	int unenforced;
+	int denials;   /* descriptor that gets the denials for the caller (--denials); -1: none */
+	int collected; /* file for the denials of the workspace (denied.h) */
+	int joined;    /* the shared lock that the warden inherits (wardens.h) */
 	struct grantsocket grants;
 };
 
@@ -44,7 +47,7 @@ struct confined {
 /*
  * Read the policy of a place, and open the file for denials.  This is done once, so that no program
  * can change the policy for programs that run later.  The policy lies in arena.  The descriptor
- * stays open in this process; confined_release closes it in the process that runs the command.
+ * stays open in this process.  In the process that runs the command, confined_release closes it.
  */
 int confined_ready(struct exec_place *place, struct arena *arena, struct err *err);
 
@@ -55,14 +58,15 @@ int confined_ready(struct exec_place *place, struct arena *arena, struct err *er
 int confined_read(const struct exec_place *place, const struct param_texts *command,
 	struct arena *arena, struct confined *out, struct err *err);
 /*
- * Prepare for a command of this environment, in sandbox, which is borrowed.  Fills in plan, except
- * its binds.
+ * Prepare for a command of this environment in sandbox.  sandbox is borrowed.  Fills in plan,
+ * except its binds.
  */
 int confined_prepare(struct confined *confined, struct env *env, const struct sandbox *sandbox,
 	struct commandspace_plan *plan, struct err *err);
 /*
- * Set the restriction of a command, its variables and its limits.  Called when its namespaces are
- * made.  ERR_UNSUPPORTED if the policy requires something that this machine cannot enforce.
+ * Set the restriction of a command, its variables and its limits.  Called when the namespaces of
+ * the command have been made.  Returns ERR_UNSUPPORTED if the policy requires something that this
+ * machine cannot enforce.
  */
 int confined_restrict(struct confined *confined, struct arena *arena,
 	struct sandbox_command *command, struct err *err);
@@ -72,7 +76,10 @@ int confined_restrict(struct confined *confined, struct arena *arena,
  */
 void confined_settle(
 	struct confined *confined, struct commandspace *space, const struct sandbox_result *result);
-/* Fill in the denials and what is not enforced, in arena. */
+/*
+ * Set the denials, and the parts of the policy that are not enforced, in result.  The texts are in
+ * arena.
+ */
 void confined_report(
 	const struct confined *confined, struct arena *arena, struct exec_result *result);
 void confined_release(struct confined *confined);

@@ -15,13 +15,13 @@
 #include "tree/cutter.h"
 #include "tree/treegraft.h"
 
-/* The file or directory to copy.  The strings of entry live in iter. */
+/* The file or directory to copy.  The strings of 'entry' belong to 'iter'. */
 struct source {
 	struct treeiter *iter;
 	struct entry entry;
 	/*
 	 * Name of the copy, if the target is a directory.  NULL: copy the names in the source
-	 * directory, not the directory itself.
+	 * directory, and not the directory itself.
 	 */
 	const char *name;
 	bool stream;
@@ -40,7 +40,7 @@ static int refuse_own(struct op_context *ctx, int fd, struct err *err)
 	return err_set(err, ERR_DENIED, "'%s' is part of the environment's own files", path);
 }
 
-/* Refuse to copy if something could not be read: a partial copy would look complete. */
+/* Refuse to copy if a file could not be read, since a partial copy would look complete. */
 static int check_read(struct op_context *ctx, struct err *err)
 {
 	const struct report *report = ctx->report;
@@ -56,8 +56,8 @@ static int check_read(struct op_context *ctx, struct err *err)
 }
 
 /*
- * Read the directory fd into the store.  If only is not NULL, read just the name that it gives.
- * source->entry is the result.
+ * Read the directory fd into the store.  If only is not NULL, read only the file with this name.
+ * The result is in source->entry.
  */
 static int read_tree(
 	struct op_context *ctx, int fd, const char *only, struct source *source, struct err *err)
@@ -79,7 +79,10 @@ static int read_tree(
 	return r == 0 ? err_set(err, ERR_NOT_FOUND, "'%s' is gone", only ? only : ".") : r;
 }
 
-/* Returns the last name of a path, without slashes at its end.  *dir is the directory before it. */
+/*
+ * Returns the last name of a path, without slashes at its end.  *dir becomes the directory before
+ * that name.
+ */
 static const char *last_name(struct op_context *ctx, const char *path, const char **dir)
 {
 	size_t len = strlen(path);
@@ -181,8 +184,8 @@ static void keep_attributes(struct source *source, const struct entry *there)
 }
 
 /*
- * Set *place to the path of the copy, by the rule of cp(1): if the path given leads to a directory,
- * the copy goes into that directory, and otherwise the copy gets the path given.
+ * Set *place to the path of the copy, by the rule of cp(1): if the given path leads to a directory,
+ * the copy goes into that directory.  Otherwise the given path is the path of the copy.
  */
 static int find_place(struct op_context *ctx, const struct hash *live, struct str given,
 	struct source *source, struct str *place, struct err *err)
@@ -219,7 +222,7 @@ static int copy_to_live(struct op_context *ctx, struct source *source, struct st
 	struct hash live, wanted;
 	int r = running_show(env, err);
 
-	/* Work that the copy overwrites must be in a node first, as for restore. */
+	/* Work that the copy overwrites must first be saved in a node, as for restore. */
 	if (r >= 0)
 		r = movement_save_work(ctx, &saved, &live, err);
 	if (r >= 0)

@@ -3,8 +3,8 @@
 #include "ops/requests.h"
 
 /*
- * Copy host ("-": standard input) to a path of the live tree.  The file is read into the store
- * first.  Then the live tree is turned into a tree that contains it, as restore does.
+ * Copy host to a path of the live tree ("-": copy standard input).  The file is read into the store
+ * first.  Then the live tree is turned into a tree that contains the file, as restore does.
  */
 int copyin_run(struct op_context *ctx, const char *host, struct str path, struct cp_result *result,
 	struct err *err);

@@ -1,6 +1,6 @@
 /*
- * The files are written into a new directory beside the target, by the code that writes live
- * trees.  Then each file is renamed to its place.
+ * Copies files to the host.  The files are written into a new directory beside the target, by the
+ * code that writes live trees.  Then each file is renamed to its place.
  */
 #include "ops/copyout.h"
 #include "ops/progress.h"
@@ -19,11 +19,11 @@
 #include "tree/treebuild.h"
 
 #define BESIDE ".strata-cp"
-#define MERGE_DEPTH_MAX 1024 /* how deep directories can nest; each level holds two descriptors */
+#define MERGE_DEPTH_MAX 1024 /* maximum nesting of directories; a level has two descriptors */
 
-/* Where the copy goes. */
+/* The place of the copy. */
 struct target {
-	int dir;    /* owned */
+	int dir;    /* descriptor of the directory that gets the copy, owned */
 	char *name; /* the copy's name in dir, owned; NULL: the copy is merged into dir itself */
 };
 
@@ -42,7 +42,7 @@ static const char *base_name(struct str path)
 
 /*
  * Find the place of the copy, by the rule of cp(1): if host leads to a directory, the copy goes
- * into that directory, and otherwise host is the path of the copy.
+ * into that directory.  Otherwise host is the path of the copy.
  */
 static int find_target(const char *host, struct str path, struct target *target, struct err *err)
 {
@@ -78,7 +78,7 @@ static int move_into(void *arg, int dirfd, const char *name, struct err *err)
 	return move_entry(dirfd, name, merging->to, name, merging->depth + 1, err);
 }
 
-/* Move the content of one directory into another.  The other one keeps its own attributes. */
+/* Move the content of one directory into another.  The other directory keeps its attributes. */
 static int merge_dir(int from, const char *name, int to, unsigned depth, struct err *err)
 {
 	struct merging merging = { .to = to, .depth = depth };
@@ -92,7 +92,10 @@ static int merge_dir(int from, const char *name, int to, unsigned depth, struct 
 	return at_each_name(from, name, move_into, &merging, err);
 }
 
-/* Rename a directory.  Its ".." changes, so the kernel lets it move only while it is writable. */
+/*
+ * Rename a directory.  The rename changes the entry ".."  in the directory, so the kernel allows it
+ * only while the directory is writable.
+ */
 static int rename_dir(
 	int from, const char *name, mode_t mode, int to, const char *new_name, struct err *err)
 {
@@ -131,7 +134,7 @@ static int move_entry(
 		       : 0;
 }
 
-/* Make a tree that holds nothing but *entry, under the name given. */
+/* Make a tree that contains nothing but *entry, with the name given. */
 static int make_tree_of(struct store *store, const struct entry *entry, const char *name,
 	struct hash *tree, struct err *err)
 {
@@ -153,8 +156,8 @@ static int make_tree_of(struct store *store, const struct entry *entry, const ch
 }
 
 /*
- * Write tree into the directory fd.  Only root can set the owner of a file.  Files that another
- * user writes belong to that user, as with cp(1).
+ * Write tree into the directory fd.  Only root can set the owner of a file.  If another user
+ * copies, the files belong to that user, as with cp(1).
  */
 static int write_tree(struct op_context *ctx, struct store *store, const struct hash *tree, int fd,
 	uint64_t entries, struct err *err)
@@ -203,10 +206,7 @@ static int write_out(struct op_context *ctx, const struct entry *entry, struct s
 	struct err ignored = { 0 };
 	int r = find_target(host, path, &target, err);
 
-	/*
-	 * The store is opened as scratch, because the tree that make_tree_of stores must not be
-	 * kept.
-	 */
+	/* Open the store as scratch, because the tree that make_tree_of stores must not be kept. */
 	struct store *store = r < 0 ? NULL : store_open(env->rootfd, env->db, STORE_SCRATCH, err);
 	if (!store)
 		return -(int)err->code;
@@ -240,7 +240,10 @@ int copyout_run(struct op_context *ctx, const struct hash *tree, struct str give
 	if (r == 0)
 		r = err_set(err, ERR_NOT_FOUND, "no '%.*s' in %s", (int)path.len, path.ptr,
 			result->ref);
-	/* write_out opens the store once more, and would not see a new capture without a flush. */
+	/*
+	 * Flush the store.  write_out opens the store once more, and would otherwise not find a new
+	 * capture in it.
+	 */
 	if (r >= 0 && !strcmp(result->ref, "work"))
 		r = store_flush(store, err);
 	if (r >= 0)

@@ -3,8 +3,8 @@
 #include "ops/requests.h"
 
 /*
- * Copy path of tree to host ("-": standard output).  Each file is written beside its place and
- * renamed, so that no program sees half a file.
+ * Copy path of tree to host ("-": to standard output).  Each file is written beside its place and
+ * then renamed, so that no program sees half a file.
  */
 int copyout_run(struct op_context *ctx, const struct hash *tree, struct str path, const char *host,
 	struct cp_result *result, struct err *err);

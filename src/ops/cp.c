@@ -13,14 +13,17 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-/* Whether an argument is REF:PATH: a colon, and no slash before it. */
+/* Whether an argument has the form REF:PATH, with a colon and no slash before the colon. */
 static bool is_ref(const char *text, struct str *ref, struct str *path)
 {
 	ref_split(str_of(text), ref, path);
 	return ref->len && ref->len < strlen(text) && !memchr(ref->ptr, '/', ref->len);
 }
 
-/* Reading a node needs no lock.  The live tree is captured first, which writes to the workspace. */
+/*
+ * Reading a node needs no lock.  Before the live tree is read, it is captured.  The capture writes
+ * to the workspace, and so needs its lock.
+ */
 static enum env_access access_for(const void *request)
 {
 	const struct cp_request *req = request;

@@ -1,6 +1,6 @@
 /*
- * daemon - serve a workspace without an agent: make nodes of changes, and answer on the control
- * socket.
+ * daemon - serve a workspace without an agent: make nodes of changes, and answer requests on the
+ * control socket.
  */
 #include "core/jsonread.h"
 #include "core/own.h"

@@ -1,4 +1,7 @@
-/* delete - take a node out of the history; its parent becomes the parent of its children. */
+/*
+ * delete - remove a node from the history; the parent of the node becomes the parent of its
+ * children.
+ */
 #include <string.h>
 
 #include "ops/requests.h"

@@ -11,7 +11,7 @@
 #include "core/own.h"
 
 #define DENIALS_FILE ".denials"
-#define COLLECTED_MAX ((off_t)1 << 20) /* the rest is forgotten */
+#define COLLECTED_MAX ((off_t)1 << 20) /* bytes of the file that are read; the rest is dropped */
 
 #define PATH_SIZE (sizeof("run/") + WORKSPACE_NAME_MAX + sizeof(DENIALS_FILE))
 
@@ -63,8 +63,8 @@ static struct node_denial *find_denial(struct list *list, const struct node_deni
 }
 
 /*
- * Add the denial of a line.  Of several lines about the same denial, the largest "times" counts,
- * which is that of the last one.
+ * Add the denial of a line.  Several lines may be about the same denial; the largest "times"
+ * counts.
  */
 static void add_denial(struct list *list, const struct jsonread *line, struct arena *arena)
 {
@@ -98,7 +98,7 @@ void denied_read(struct str text, struct arena *arena, struct node_denial **out,
 		owned(jsonread_freep) struct jsonread *value = jsonread_new(line, &ignored);
 
 		/*
-		 * A malformed line is skipped: the first one may be the rest of a line that was cut
+		 * Skip a malformed line.  The first line may be the rest of a line that was cut
 		 * off.
 		 */
 		if (value)
@@ -121,7 +121,7 @@ static int open_collected(struct env *env, off_t *size)
 
 	if (fd < 0 || at_fd_stat(fd, &stx) < 0 || !stx.stx_size || flock(fd, LOCK_EX) < 0)
 		return -1;
-	/* The file may have grown while we waited for the lock. */
+	/* The file may have grown while this process waited for the lock. */
 	if (at_fd_stat(fd, &stx) < 0)
 		return -1;
 	*size = (off_t)stx.stx_size;

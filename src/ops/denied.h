@@ -1,20 +1,20 @@
 /*
- * denied - collects what policies have denied in a workspace since its last node.
+ * denied - collects the denials of a workspace since its last node.
  *
- * ROOT/run/NAME.denials collects the lines of confine/denials.h.  The wardens of commands append to
- * it, and the next node of the workspace takes over the denials.
+ * The file ROOT/run/NAME.denials contains lines in the form of confine/denials.h.  The wardens of
+ * commands append to this file.  The next node of the workspace takes over the denials.
  */
 #pragma once
 #include "ops/env.h"
 
-/* Open the file to append to.  A writer locks it with flock(2) for each write. */
+/* Open the file for appending.  A writer locks the file with flock(2) for each write. */
 int denied_open(struct env *env, struct err *err);
 /*
- * Read the denials in the text of such a file into arena, each once, and at most
- * NODE_DENIALS_MAX.
+ * Read the denials in the text of such a file into arena.  Each denial is read once, and at most
+ * NODE_DENIALS_MAX denials are read.
  */
 void denied_read(struct str text, struct arena *arena, struct node_denial **out, size_t *n);
-/* Move the collected denials into node.  They lie in arena. */
+/* Move the collected denials into node.  The texts are in arena. */
 void denied_take(struct env *env, struct arena *arena, struct node *node);
-/* Forget the collected denials, since there is no node for them. */
+/* Drop the collected denials, since no node was made for them. */
 void denied_drop(struct env *env);

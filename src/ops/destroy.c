@@ -1,13 +1,13 @@
 /*
  * destroy - remove a whole environment, with files of every owner.
  *
- * First the database is renamed.  A rename needs no room on the disk, and after it no other command
- * opens the environment.  The renamed database is removed last, so a destroy that was killed, or
- * could not remove everything, is continued by the next one.
+ * First the database is renamed.  A rename needs no room on the disk, and afterwards no other
+ * command opens the environment.  The renamed database is removed last.  So if a destroy was killed
+ * or could not remove everything, the next destroy continues the work.
  *
- * The files may belong to any id that programs inside can have, so the process of an ordinary user
- * enters a user namespace with these ids.  Everything in ROOT is removed, whatever it is for, and
- * nothing outside.
+ * The files may belong to any id that programs in the sandbox can have, so the process of an
+ * ordinary user enters a user namespace with these ids.  All files in ROOT are removed, including
+ * files that strata did not make.  No file outside ROOT is removed.
  */
 #include "ops/destroy.h"
 
@@ -24,7 +24,8 @@
 #include "ops/shape.h"
 
 #define RUN "run"
-#define PASSES_MAX 16 /* how often to empty a directory in which new files keep appearing */
+/* number of times that a directory is emptied in which new files keep appearing */
+#define PASSES_MAX 16
 
 static const struct param params[] = {
 	PARAM(destroy_request, yes, FLAG, 0, "do not ask"),
@@ -42,9 +43,7 @@ struct destroying {
 
 /* ----------------------------------------------------------------- finding */
 
-/*
- * Returns 0 if a directory is an environment, or what is left of one, and otherwise -ERR_NOT_FOUND.
- */
+/* Returns 0 if a directory is an environment or the rest of one, and otherwise -ERR_NOT_FOUND. */
 static int check_place(int rootfd, const char *root, struct err *err)
 {
 	struct statx stx;
@@ -90,7 +89,8 @@ static int rename_database(int rootfd, struct err *err)
 }
 
 /*
- * Stop the processes of the environment.  Afterwards no process works in it, and none can begin to.
+ * Stop the processes of the environment.  Afterwards no process works in the environment, and no
+ * process can begin to work in it.
  */
 static int stop_all(int rootfd, struct lockall *all, struct err *err)
 {
@@ -141,8 +141,8 @@ static int remove_marker(int rootfd, struct err *err)
 }
 
 /*
- * Remove everything.  RUN, which holds the locks, goes after the other names, and the renamed
- * database when nothing else is left.
+ * Remove everything.  RUN contains the locks, so it is removed after all names but the renamed
+ * database.  The renamed database is removed at the very end.
  */
 static int remove_all(struct destroying *destroying, struct err *err)
 {
@@ -163,8 +163,8 @@ static int remove_all(struct destroying *destroying, struct err *err)
 }
 
 /*
- * Remove the empty directory itself, if root still names it.  It stays if it is a mount point, or
- * if this user may not write to the directory above it.
+ * Remove the empty directory itself, if root is still its path.  The directory stays if it is a
+ * mount point, or if this user may not write to the directory above it.
  */
 static void remove_place(int rootfd, const char *root, struct destroy_result *result)
 {

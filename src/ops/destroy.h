@@ -2,8 +2,5 @@
 #pragma once
 #include "core/err.h"
 
-/*
- * Returns 0 if there is an environment at root, or what is left of one, and otherwise
- * -ERR_NOT_FOUND.
- */
+/* Returns 0 if root has an environment or the rest of one, and otherwise -ERR_NOT_FOUND. */
 int destroy_check(const char *root, struct err *err);

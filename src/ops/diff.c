@@ -1,4 +1,4 @@
-/* diff - find what differs between two nodes, or a node and the live tree. */
+/* diff - find the differences between two nodes, or between a node and the live tree. */
 #include <string.h>
 
 #include "core/own.h"

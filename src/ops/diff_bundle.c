@@ -1,4 +1,4 @@
-/* diff_bundle - show what a command changed, as a unified diff. */
+/* diff_bundle - show the changes that a command made, as a unified diff. */
 
 #include "core/own.h"
 #include "core/textdiff.h"
@@ -33,8 +33,8 @@ static bool is_file(const struct bundle_file *file, enum bundle_side side)
 }
 
 /*
- * Read the content of one side; it is empty if that side has no file.  Returns 1, or 0 if the
- * content is too large or missing: then row->binary or row->lacks is set.
+ * Read the content of one side.  The content is empty if that side has no file.  Returns 1, or 0 if
+ * the content is too large or missing.  With the result 0, row->binary or row->lacks is set.
  */
 static int read_content(struct bundle *bundle, const struct bundle_file *file,
 	enum bundle_side side, struct buf *out, struct diff_bundle_row *row, struct arena *arena,
@@ -88,7 +88,7 @@ static char op_of(const struct bundle_file *file)
 	return before == after ? '~' : after ? '+' : '-';
 }
 
-/* Whether a change is worth a row.  A new time alone is not. */
+/* Whether a change is listed.  A new time alone is not listed. */
 static bool is_news(unsigned what)
 {
 	return what & ~(unsigned)BUNDLE_CHANGED_MTIME;

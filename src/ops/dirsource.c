@@ -5,7 +5,7 @@
 #include "core/at.h"
 #include "core/own.h"
 
-/* The index that scan and ingest make has no use afterwards and is dropped. */
+/* Scan and ingest make an index, which is not needed afterwards and is dropped. */
 int dirsource_read(
 	struct op_context *ctx, const struct dirsource *source, struct hash *tree, struct err *err)
 {

@@ -1,11 +1,10 @@
 /*
- * doctor - find out what this machine offers, by trying it.
+ * doctor - find out which features this machine offers, by trying them.
  *
  * A check leaves nothing behind.  Attempts that change the process (namespaces, filters) are made
- * in a child.  File systems are mounted with fsmount and never attached to a path, so there is
- * nothing to unmount, not even in a parent namespace that shares its mounts.  Files made in a
- * directory have random names.  Signals that would end this process are blocked until the files are
- * removed.
+ * in a child.  File systems are mounted with fsmount and never attached to a path.  So no mount has
+ * to be undone, not even in a parent namespace that shares its mounts.  Files made in a directory
+ * have random names.  Signals that would end this process are blocked until the files are removed.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -110,8 +109,8 @@ static const struct check {
 };
 
 /*
- * Open the directory where the environment is or would be, or the nearest directory above that
- * exists.
+ * Open the directory of the environment.  If it does not exist, open the nearest directory above
+ * it.
  */
 static void find_place(struct doctor *doctor, const char *root)
 {

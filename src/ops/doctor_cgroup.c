@@ -10,7 +10,7 @@
 #include "core/own.h"
 #include "ops/doctor_priv.h"
 
-/* Make a group in the group dir, freeze it and remove it. */
+/* Make a control group in the directory dir, freeze the group and remove it. */
 static void freeze_in(int dir, struct probe *probe)
 {
 	struct err err = { 0 };
@@ -34,8 +34,8 @@ static void freeze_in(int dir, struct probe *probe)
 
 /*
  * Returns the path of the directory of this process's control group, which the caller frees.  The
- * cgroup file system is mounted at mount, and what is seen at mount is the group base.  Returns
- * NULL if the group is not seen there, or is the root group.
+ * cgroup file system is mounted at 'mount'.  The root of that mount is the group 'base'.  Returns
+ * NULL if the mount does not show the group of this process, or if this group is the root group.
  */
 static char *own_group(const char *mount, const char *base)
 {
@@ -67,8 +67,8 @@ static void freeze_by_name(const char *path, struct probe *probe)
 }
 
 /*
- * Try the group of this process first, because it may be the only one delegated to this user.  Then
- * try the root of the mount.
+ * Try the group of this process first, because it may be the only group that was delegated to this
+ * user.  Then try the root of the mount.
  */
 static void freeze_at(const struct mountinfo *mount, struct probe *probe)
 {
@@ -93,7 +93,7 @@ void doctor_cgroup_freezer(struct doctor *doctor, struct probe *probe)
 	}
 	if (any)
 		return;
-	/* No cgroup2 mount is visible here, so try to make one, which root can. */
+	/* No cgroup2 mount is visible here.  Root can make one, so try to. */
 	owned_fd int loose = probe_mount("cgroup2", NULL, probe);
 	if (loose >= 0)
 		freeze_in(loose, probe);

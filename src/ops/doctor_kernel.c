@@ -1,5 +1,6 @@
 /*
- * doctor_kernel - check whether the kernel has the features that strata uses, and allows their use.
+ * doctor_kernel - check whether the kernel has the features that strata uses, and whether it allows
+ * their use.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +37,7 @@
 
 /* --- namespaces --- */
 
-/* Become root of a new user namespace.  An ordinary user must give up setgroups for that. */
+/* Become root of a new user namespace.  An ordinary user must deny setgroups before that. */
 static bool enter_userns(struct probe *probe)
 {
 	unsigned uid = geteuid(), gid = getegid();
@@ -65,8 +66,8 @@ void doctor_kernel_userns(struct doctor *doctor, struct probe *probe)
 	if (!enter_userns(probe))
 		return;
 	/*
-	 * Some systems let everyone make the namespace, but give no capabilities in it.  So try a
-	 * mount.
+	 * Some systems let every user make the namespace, but give no capabilities in it.  So also
+	 * try a mount.
 	 */
 	owned_fd int mounted = probe_mount("tmpfs", NULL, probe);
 	if (mounted >= 0)
@@ -76,8 +77,8 @@ void doctor_kernel_userns(struct doctor *doctor, struct probe *probe)
 /* --- overlay --- */
 
 /*
- * Mount an overlay of the layers in the working directory, create a file in it, and open a file
- * that must be copied up.  userxattr is set because sandboxes set it for every user.
+ * Mount an overlay of the layers in the working directory, create a file in the overlay, and open a
+ * file that must be copied up.  userxattr is set because sandboxes set it for every user.
  */
 static void use_overlay(struct probe *probe)
 {
@@ -107,8 +108,8 @@ static void try_overlay_user(struct doctor *doctor, struct probe *probe)
 static void try_overlay_root(struct doctor *doctor, struct probe *probe)
 {
 	/*
-	 * Root of a user namespace may mount only in a mount namespace that this user namespace
-	 * owns.  unshare keeps the working directory, which holds the layers.
+	 * Root of a user namespace may mount only in a mount namespace that belongs to this user
+	 * namespace.  unshare keeps the working directory, which contains the layers.
 	 */
 	if (fchdir(doctor->placefd) < 0)
 		probe_errno(probe, "change directory");
@@ -131,7 +132,9 @@ static int make_layers(int place, const char *name, struct err *err)
 	return seed < 0 ? -1 : take_fd(&dir);
 }
 
-/* Make the attempt in a new directory with the layers of an overlay, and remove the directory. */
+/*
+ * Make an attempt in a new directory that has the layers of an overlay.  Then remove the directory.
+ */
 static void overlay_attempt(struct doctor *doctor, probe_attempt *attempt, struct probe *probe)
 {
 	struct err err = { 0 };
@@ -235,8 +238,8 @@ void doctor_kernel_landlock(struct doctor *doctor, struct probe *probe)
 }
 
 /*
- * Try the scopes of Landlock: a socket made before the scope is entered must be out of reach
- * afterwards.
+ * Try the scopes of Landlock.  A socket that was made before the scope was entered must be out of
+ * reach afterwards.
  */
 void doctor_kernel_scopes(struct doctor *doctor, struct probe *probe)
 {
@@ -284,7 +287,9 @@ void doctor_kernel_seccomp(struct doctor *doctor, struct probe *probe)
 		probe_errno(probe, "make a listener");
 }
 
-/* Load and attach the eBPF programs of passing.h, with the smallest ring buffer. */
+/*
+ * Load and attach the eBPF programs of passing.h.  The ring buffer has the smallest possible size.
+ */
 void doctor_kernel_bpf(struct doctor *doctor, struct probe *probe)
 {
 	struct err err = { 0 };

@@ -5,11 +5,12 @@
 #include "ops/probe.h"
 
 struct doctor {
-	char *place; /* the environment's directory, or the nearest existing one above; quoted */
+	/* the environment's directory, or the nearest existing directory above it; quoted */
+	char *place;
 	int placefd; /* descriptor of place; -1: it could not be opened */
 };
 
-/* The first three change the process that makes them, so a child makes them. */
+/* The first three functions change the process that calls them, so they are called in a child. */
 probe_attempt doctor_kernel_userns;
 probe_attempt doctor_kernel_scopes;
 probe_attempt doctor_kernel_seccomp;

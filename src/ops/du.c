@@ -1,4 +1,4 @@
-/* du - measure what each part of the environment takes on disk. */
+/* du - measure the disk space of each part of the environment. */
 #include "ops/requests.h"
 
 static int do_du(struct op_context *ctx, const void *request, void *out, struct err *err)

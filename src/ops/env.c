@@ -61,8 +61,8 @@ void env_let_go(struct env *env)
 	struct err kept = { 0 };
 
 	/*
-	 * Release the pack that the store writes to, because gc may remove it once the lock is
-	 * gone.  A failure is ignored here, because the next write to the store reports it.
+	 * Release the pack that the store writes to, because gc may remove the pack when the lock
+	 * is free.  A failure is ignored here, because the next write to the store reports it.
 	 */
 	(void)store_rest(env->store, &kept);
 	release_workspace(env);
@@ -141,7 +141,7 @@ static int load_settings(struct env *env, struct err *err)
 	env->n_exclude = 0;
 	if (r < 0 || !text)
 		return r;
-	/* Each line is one pattern, as init stored them. */
+	/* Each line of the text is one pattern that init has stored. */
 	env->exclude = arena_alloc(&env->arena, ENV_EXCLUDE_MAX * sizeof(*env->exclude));
 	while (text && env->n_exclude < ENV_EXCLUDE_MAX)
 		env->exclude[env->n_exclude++] = strsep(&text, "\n");
@@ -169,8 +169,8 @@ static const char *const user_names[] = {
 };
 
 /*
- * Load the kind of user, or choose it if makes is set.  The kind decides which ids the files have
- * on disk, and it never changes.
+ * Load the kind of user.  If makes is set, choose the kind and store it.  The kind decides which
+ * ids the files have on disk, and it never changes.
  */
 static int load_user(struct env *env, bool makes, struct err *err)
 {
@@ -194,7 +194,9 @@ static int load_user(struct env *env, bool makes, struct err *err)
 	return r < 0 ? r : err_set(err, ERR_CORRUPT, "the owner of the files is not known");
 }
 
-/* Refuse a process without the ids that the files have, because it would record wrong owners. */
+/*
+ * Refuse a process that does not have the ids of the files, because it would record wrong owners.
+ */
 static int check_ids(const struct env *env, enum sandbox_user can, const char *why, struct err *err)
 {
 	if (env->user == SANDBOX_USER_SINGLE)
@@ -262,8 +264,8 @@ static int attach_sandbox(struct env *env, enum env_access access, struct err *e
 }
 
 /*
- * Store the inode of a live tree outside ROOT, if it has changed.  The old live tree was gone, and
- * an empty directory in its place is the live tree from now on.
+ * Store the inode of a live tree outside ROOT, if it has changed.  It changes if the live tree was
+ * removed and strata has made an empty directory in its place.
  */
 static int store_live_ino(struct env *env, struct err *err)
 {
@@ -298,7 +300,10 @@ static int open_workspace(
 	return r >= 0 && env_writes_live(env) ? store_live_ino(env, err) : r;
 }
 
-/* Returns the root directory that programs see, or NULL without a sandbox that answers. */
+/*
+ * Returns the root directory that programs see.  Returns NULL if there is no sandbox, or if it does
+ * not answer.
+ */
 static const int *root_inside(const struct env *env)
 {
 	bool answers = env->attached && !env->sandbox.mute.code;
@@ -425,8 +430,8 @@ static int open_files(struct env *env, const char *root, enum env_access access,
 	if (!env->db)
 		return -(int)err->code;
 	/*
-	 * The format is checked before the store is opened, because a killed init may have left
-	 * only the database.
+	 * Check the format before the store is opened, because a killed init may have made only the
+	 * database.
 	 */
 	env->history = (struct history){ .db = env->db };
 	r = check_format(env, err);
@@ -447,8 +452,8 @@ static int lock_and_load(struct env *env, const char *workspace, enum env_access
 
 	env->access = access;
 	/*
-	 * A workspace that does not exist is not locked.  Once the lock is held, the row is read
-	 * again, because another command may have changed it.
+	 * Lock the workspace only if it exists.  When the lock is held, read the row again, because
+	 * another command may have changed it before.
 	 */
 	if (r >= 0 && writes)
 		r = env_lock(env, workspace, access, err);
@@ -461,8 +466,8 @@ static int lock_and_load(struct env *env, const char *workspace, enum env_access
 	if (r >= 0 && (access == ENV_LOOK || writes_live(access)))
 		r = open_workspace(env, access, report, err);
 	/*
-	 * A fork gets the backend of this workspace.  The live trees of overlays are made in the
-	 * user namespace.
+	 * A fork gets the backend of this workspace.  For overlays, live trees are made in the user
+	 * namespace.
 	 */
 	if (r >= 0 && access == ENV_FORK && env->kind && env->kind->mounted)
 		r = env_enter(env, false, err);
@@ -486,7 +491,7 @@ int env_open(struct env *env, const char *root, const char *workspace, enum env_
 	return r;
 }
 
-/* Whether the path still leads to the open environment, which may have been replaced. */
+/* Whether the path still leads to the open environment.  Another one may have replaced it. */
 static bool is_current(const struct env *env)
 {
 	struct statx now;

@@ -27,18 +27,19 @@
 #define ENV_MAIN "main"
 #define ENV_GC_LOCK ".gc.lock" /* in ROOT/run, held to remove packs; no valid workspace name */
 #define ENV_EXCLUDE_MAX 256
-#define ENV_DOOMED "strata.db.doomed" /* the database while 'destroy' is under way */
+#define ENV_DOOMED "strata.db.doomed" /* name of the database while 'destroy' is under way */
 
 enum env_access {
-	ENV_READ,     /* the history is read */
-	ENV_LOOK,     /* the history and the live tree are read */
-	ENV_WRITE,    /* the workspace is written to */
-	ENV_RESTORE,  /* as ENV_WRITE; the live tree may be gone */
-	ENV_REPLACE,  /* as ENV_RESTORE; programs that run are ended */
-	ENV_ABORT,    /* as ENV_REPLACE; an interrupted checkout is undone */
-	ENV_STORE,    /* the history and the store are written to, but no workspace (tag, import) */
-	ENV_FORK,     /* as ENV_STORE; live trees and layers are made or removed */
-	ENV_MAINTAIN, /* the store is written to, and no other command uses it meanwhile (repair) */
+	ENV_READ,    /* the history is read */
+	ENV_LOOK,    /* the history and the live tree are read */
+	ENV_WRITE,   /* the workspace is written to */
+	ENV_RESTORE, /* as ENV_WRITE; the live tree may be missing */
+	ENV_REPLACE, /* as ENV_RESTORE; running programs are ended */
+	ENV_ABORT,   /* as ENV_REPLACE; an interrupted checkout is undone */
+	ENV_STORE,   /* the history and the store are written to, but no workspace (tag, import) */
+	ENV_FORK,    /* as ENV_STORE; live trees and layers are made or removed */
+	/* the store is written to, and no other command uses the store meanwhile (repair) */
+	ENV_MAINTAIN,
 };
 
 struct env {
@@ -49,28 +50,29 @@ struct env {
 	struct store *store;
 	struct history history;
 	int locks[2];
-	struct arena arena;                /* for everything read at opening */
+	struct arena arena;                /* memory for everything that is read at opening */
 	struct history_workspace row;      /* the workspace in the database */
-	const struct workspace_kind *kind; /* of its backend; NULL: unknown */
+	const struct workspace_kind *kind; /* kind of the workspace's backend; NULL: unknown */
 	struct workspace *workspace;       /* open with ENV_LOOK to ENV_ABORT, otherwise NULL */
 	const char **exclude;
 	size_t n_exclude;
 	uint64_t live_ino; /* inode of a live tree outside ROOT; 0: not known */
 	enum sandbox_user user;
-	struct sandbox sandbox; /* of the workspace; valid if attached */
-	bool attached;          /* sandbox.mute may be set with ENV_LOOK, ENV_REPLACE, ENV_ABORT */
+	struct sandbox sandbox; /* sandbox of the workspace; valid if 'attached' is set */
+	bool attached;          /* with ENV_LOOK, ENV_REPLACE, ENV_ABORT, sandbox.mute may be set */
 	bool running_left;      /* killed programs may still write for a moment */
 	bool interrupted;       /* there was an interrupted checkout at opening */
 	bool untidy;            /* there is work for workspace_tend */
 	enum env_access access;
-	const char *what; /* name of the command, which the locks show to others */
+	const char *what; /* name of the command, which other processes read in the locks */
 };
 
 #define ENV_INIT ((struct env){ .rootfd = -1, .locks = { -1, -1 } })
 
 /*
- * Returns the path of the environment: given if it is not NULL, else $STRATA_ROOT, else the nearest
- * .strata in this directory or above, else the default.  The caller frees it.
+ * Returns the path of the environment, which the caller frees.  The path is 'given' if it is not
+ * NULL.  Otherwise it is $STRATA_ROOT, or else the nearest .strata in the working directory or
+ * above, or else the default.
  */
 char *env_locate(const char *given, struct err *err);
 
@@ -82,32 +84,35 @@ int env_open(struct env *env, const char *root, const char *workspace, enum env_
 	const char *what, struct report *report, struct err *err);
 void env_close(struct env *env);
 /*
- * Release the workspace and the locks while a command runs, so that others can work, and take them
- * again afterwards.  Other commands may have changed everything by then.  If env_take_again fails,
- * env is closed.
+ * Release the workspace and the locks while a command runs, so that other processes can work, and
+ * take them again afterwards.  Other processes may have changed everything meanwhile.  If
+ * env_take_again fails, env is closed.
  */
 void env_let_go(struct env *env);
 int env_take_again(struct env *env, enum env_access access, struct report *report, struct err *err);
-/* Change the lock on the store: LOCK_SHARED, or LOCK_EXCLUSIVE to use the store alone. */
+/*
+ * Change the lock on the store.  LOCK_EXCLUSIVE: no other process uses the store.  LOCK_SHARED:
+ * other processes may use it, too.
+ */
 int env_hold(struct env *env, enum lock_mode mode, struct err *err);
 
 /* Whether the environment is open for writing to the live tree. */
 bool env_writes_live(const struct env *env);
 /*
- * Returns the setup of a workspace of this environment, except its backend.  Call env_enter before.
+ * Returns the setup of a workspace of this environment, except its backend.  Call env_enter first.
  */
 struct workspace_setup env_setup(const struct env *env, const char *name, struct report *report);
 /*
  * Enter the user namespace in which the files have their owners, if an ordinary user needs one.  If
- * makes is set, the environment is new: the kind of namespace is chosen and stored.
+ * makes is set, the environment is new, and the kind of namespace is chosen and stored.
  */
 int env_enter(struct env *env, bool makes, struct err *err);
 
 /* Capture the live tree into the store. */
 int env_capture(struct env *env, struct hash *tree, struct err *err);
 /*
- * Turn the live tree, which was just captured, into another tree.  *now is the tree that it has
- * then.
+ * Turn the live tree, which was just captured, into another tree.  *now becomes the tree that the
+ * live tree has afterwards.
  */
 int env_apply(
 	struct env *env, const struct workspace_change *change, struct hash *now, struct err *err);
@@ -116,7 +121,7 @@ void env_mapped(struct env *env, struct mapped *mapped);
 
 /* Read HEAD's node, whose texts are in arena. */
 int env_head(struct env *env, struct arena *arena, struct node *node, struct err *err);
-/* Resolve a reference as typed, for the workspace of env. */
+/* Resolve a reference, as a user types it, for the workspace of env. */
 int env_resolve(struct env *env, const char *text, struct ref *ref, struct err *err);
 /*
  * Set *tree to the tree of a reference.  For 'work' the live tree is captured, which needs ENV_LOOK
@@ -127,8 +132,8 @@ int env_tree(struct env *env, const struct ref *ref, struct hash *tree, struct e
 /* For newenv.c: take the locks that access needs. */
 int env_lock(struct env *env, const char *workspace, enum env_access access, struct err *err);
 /*
- * For newenv.c: read the format of the environment into *version.  NULL: its init was not
- * completed.
+ * For newenv.c: read the format of the environment into *version.  NULL: the init of the
+ * environment was not completed.
  */
 int env_format(struct history *history, struct arena *arena, char **version, struct err *err);
 /* For newenv.c: fail if the environment is being destroyed. */

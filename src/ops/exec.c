@@ -1,8 +1,8 @@
 /*
- * exec - run a command in the environment and commit what it changed.
+ * exec - run a command in the environment and commit its changes.
  *
- * The workspace is locked while the sandbox is set up and again for the commit, but not while the
- * command runs.  While it runs, another process may commit the live tree as it then is, and a
+ * The workspace is locked while the sandbox is set up, and again for the commit.  While the command
+ * runs, the workspace is not locked.  So another process may commit the unfinished live tree, and a
  * checkout kills the command.
  */
 #include <signal.h>
@@ -134,7 +134,7 @@ static int make_space(struct job *job, struct sandbox *sandbox, struct sandbox_c
 	return confined->active ? restrict_command(job, command, err) : 0;
 }
 
-/* Run the command with its binds and under its policy, if any. */
+/* Run the command, with its binds and under its policy, if there are any. */
 static int run_in_space(struct job *job, struct sandbox *sandbox,
 	const struct sandbox_command *command, struct sandbox_result *result, struct err *err)
 {
@@ -219,7 +219,8 @@ static int run_in_child(void *arg, int parent, void *result, struct err *err)
 
 /*
  * Run the command from a child, which enters the user namespace in which programs run.  This
- * process stays outside of it, because it captures the ordinary user's live tree from there.
+ * process stays outside of that namespace, because it must see the live tree as an ordinary user
+ * when it captures the tree.
  */
 static int run_by_child(struct job *job, struct sandbox_result *result, struct err *err)
 {
@@ -237,7 +238,7 @@ static int run_by_child(struct job *job, struct sandbox_result *result, struct e
 	return r;
 }
 
-/* Open the environment, or take its locks again after the command has run. */
+/* Open the environment before the command, or take its locks again after the command. */
 static int open_env(struct op_context *ctx, struct env *env, struct err *err)
 {
 	int r = env->root ? env_take_again(env, ENV_WRITE, ctx->report, err)
@@ -272,8 +273,8 @@ static int commit_changes(struct op_context *ctx, const struct exec_request *req
 }
 
 /*
- * Attach the trace to the node.  A failure is only reported, because a node without its trace is
- * worth more than no node.
+ * Attach the trace to the node.  A failure is reported but does not fail the operation, because a
+ * node without its trace is better than no node.
  */
 static void attach_trace(struct op_context *ctx, struct env *env, struct nodetrace_new *trace,
 	struct exec_result *result)
@@ -285,9 +286,9 @@ static void attach_trace(struct op_context *ctx, struct env *env, struct nodetra
 }
 
 /*
- * Whether a kill was requested while this process waited for the workspace.  The request is a
- * signal that is blocked until the command runs (sandbox_run.h).  Any other request is kept for the
- * command.
+ * Whether a kill was requested while this process waited for the workspace.  Such a request is a
+ * signal, which is blocked until the command runs (sandbox_run.h).  A request other than a kill
+ * stays pending for the command.
  */
 static bool is_killed_already(struct exec_result *result)
 {
@@ -312,7 +313,7 @@ static bool is_killed_already(struct exec_result *result)
 	return true;
 }
 
-/* Try once to run the command.  Afterwards the environment is open, without its locks. */
+/* Try once to run the command.  Afterwards the environment is open and its locks are released. */
 static int try_command(struct op_context *ctx, const struct exec_request *req, struct env *env,
 	struct nodetrace_new *trace, struct confined *confined, struct exec_result *result,
 	struct err *err)
@@ -353,7 +354,7 @@ static int run_and_commit(struct op_context *ctx, const struct exec_request *req
 	int r;
 
 	/*
-	 * If a checkout ended the sandbox just as this process entered it, try again after the
+	 * If a checkout ended the sandbox exactly when this process entered it, try again after the
 	 * checkout.
 	 */
 	int tries = START_TRIES;
@@ -361,7 +362,7 @@ static int run_and_commit(struct op_context *ctx, const struct exec_request *req
 		r = try_command(ctx, req, env, trace, confined, result, err);
 	} while (r < 0 && result->sandbox.ended && --tries);
 	/*
-	 * Trying again fails for an ordinary user, because this process cannot leave the user
+	 * For an ordinary user a second try fails, because this process cannot leave the user
 	 * namespace of the old sandbox for that of the new one.
 	 */
 	if (r < 0 && tries < START_TRIES && result->sandbox.failure == SANDBOX_FAILED) {

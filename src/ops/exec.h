@@ -4,7 +4,7 @@
 
 #define EXEC_TIMEOUT_MAX (INT64_C(30) * 24 * 3600) /* seconds */
 
-/* The rows of a parameter list for the member place of a request. */
+/* The row of a parameter list for a member of 'place' in a request. */
 #define EXEC_PLACE_PARAM(REQUEST, NAME, TYPE, HELP)                                                \
 	EXEC_PLACE_PARAM_AS(REQUEST, NAME, TYPE, 0, HELP)
 #define EXEC_PLACE_PARAM_AS(REQUEST, NAME, TYPE, FLAGS, HELP)                                      \
@@ -27,7 +27,7 @@
 
 int exec_run(struct op_context *ctx, const struct exec_request *req, struct exec_result *result,
 	struct err *err);
-/* If req->shell is set, replace it by an argv that runs this line. */
+/* If req->shell is set, put an argv in its place that runs this line with a shell. */
 int exec_take_shell(struct exec_request *req, struct arena *arena, struct err *err);
 #define EXEC_SHAPE                                                                                 \
 	"exit_status:int signal:int? timed_out:bool error:text? " SHAPE_COUNTS                     \

@@ -1,4 +1,6 @@
-/* explain_policy - say in words what a policy allows, or whether it allows one path or host. */
+/*
+ * explain_policy - describe in words what a policy allows, or whether it allows one path or host.
+ */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +14,7 @@
 #include "policy/rule.h"
 #include "policy/sentences.h"
 
-#define ANY_PORT 443 /* the port that a host is judged with, if no rule names a port */
+#define ANY_PORT 443 /* port for judging a host, if no rule names a port */
 
 static const struct param params[] = {
 	PARAM(explain_policy_request, file, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
@@ -46,8 +48,8 @@ static int find_place(const struct explain_policy_request *req, struct arena *ar
 }
 
 /*
- * Set *out to the path that subject stands for, with variables replaced and surplus slashes
- * removed.  A '*' in it is an ordinary character.
+ * Set *out to the path that subject stands for: variables are replaced, and surplus slashes are
+ * removed.  A '*' in the result is an ordinary character.
  */
 static int resolve_path(const char *subject, const struct policy_place *place, struct arena *arena,
 	struct str *out, struct err *err)

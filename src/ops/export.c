@@ -1,4 +1,4 @@
-/* export - write a node as a tar archive or as a directory of its own. */
+/* export - write a node as a tar archive or as a directory. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,7 +47,9 @@ static int write_archive(struct export *export, int fd, struct err *err)
 	return r;
 }
 
-/* Write under a temporary name and rename, so that no program sees half an archive. */
+/*
+ * Write the archive under a temporary name and rename it, so that no program sees half an archive.
+ */
 static int write_beside(struct export *export, int dirfd, const char *name, struct err *err)
 {
 	char temp[TEMP_MAX];
@@ -93,7 +95,7 @@ static int export_tar(struct export *export, const char *output, struct err *err
 	if (S_ISDIR(stx.stx_mode))
 		return err_set(err, ERR_INVALID, "'%s' is a directory", output);
 	if (S_ISREG(stx.stx_mode)) {
-		/* Replace the file that symbolic links lead to, not the links. */
+		/* Replace the file at the end of symbolic links, and not the links. */
 		owned_mem char *path = at_path_of(there, err);
 
 		return path ? write_file(export, path, err) : -(int)err->code;

@@ -1,6 +1,6 @@
 /*
  * find - list the paths of a node that match a pattern.  A pattern with a slash must match the
- * whole path, and any other pattern the name.
+ * whole path.  Any other pattern must match the name.
  */
 #include <string.h>
 

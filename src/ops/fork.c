@@ -1,8 +1,9 @@
 /*
- * fork - make further workspaces, each at the same node.
+ * fork - make further workspaces, all of them at the same node.
  *
- * The live trees are made first, and all workspaces are then added in one transaction.  A fork
- * that was killed leaves live trees without a workspace; the next fork of the same name uses them.
+ * The live trees are made first.  Then all workspaces are added in one transaction.  A fork that
+ * was killed leaves live trees without workspaces.  The next fork of the same name uses these live
+ * trees.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-/* One workspace is called NAME; with --count they are called NAME1 to NAMEn. */
+/* A single workspace is called NAME.  With --count, the workspaces are called NAME1 to NAMEn. */
 static void make_names(
 	struct op_context *ctx, const struct fork_request *req, struct fork_row *rows, size_t n)
 {
@@ -58,8 +59,8 @@ static int check_names(struct op_context *ctx, const struct fork_plan *plan, str
 }
 
 /*
- * Open the live tree that a new one is made from: that of the workspace called name.  The first
- * fork is made from the tree of this workspace, and the others from the tree of the first fork.
+ * Open the live tree that a new one is made from, which is that of the workspace called name.  The
+ * first fork is made from this workspace, and the other forks are made from the first fork.
  */
 static int open_donor(struct env *env, const char *name)
 {

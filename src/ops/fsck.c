@@ -1,4 +1,4 @@
-/* fsck - check the store and the history, and on request repair what can be repaired. */
+/* fsck - check the store and the history, and on request repair the damage that can be repaired. */
 #include <stdio.h>
 
 #include "history/verify.h"
@@ -40,7 +40,7 @@ static int check_history(
 		.arg = &checking,
 	};
 	/*
-	 * The whole check reads one snapshot of the database, because other commands may commit
+	 * Read one snapshot of the database for the whole check, because other commands may commit
 	 * meanwhile.
 	 */
 	int r = db_exec(ctx->env->db, "BEGIN", err);
@@ -75,9 +75,8 @@ static void emit_bad_layer(void *arg, unsigned layer)
 }
 
 /*
- * Check the layers below live trees.  The history does not need them, but the live trees do.
- * Without the lock on the store they are not checked, because other commands may change them
- * meanwhile.
+ * Check the layers below live trees.  The history does not need the layers, but the live trees do.
+ * The check needs the lock on the store, because other commands may change the layers meanwhile.
  */
 static int check_layers(struct op_context *ctx, bool repairs, uint64_t *bad, struct err *err)
 {
@@ -100,8 +99,8 @@ static int check_layers(struct op_context *ctx, bool repairs, uint64_t *bad, str
 }
 
 /*
- * Remove the index of a workspace, because it may name objects that are gone.  Without it, the next
- * capture stores them again.
+ * Remove the index of a workspace, because the index may refer to objects that were dropped.
+ * Without an index, the next capture stores these objects again.
  */
 static int forget_index(void *arg, const struct history_workspace *workspace, struct err *err)
 {
@@ -141,8 +140,8 @@ static int do_fsck(struct op_context *ctx, const void *request, void *out, struc
 	op_progress(ctx, "repairing", 0, 0);
 	r = repair(ctx, result, err);
 	/*
-	 * The rows are the errors that were found; the result counts the errors that are left after
-	 * the repair.
+	 * The rows are the errors that were found.  The result counts the errors that are left
+	 * after the repair.
 	 */
 	return r < 0 ? r : check_history(ctx, true, result, err);
 }
@@ -179,7 +178,10 @@ static void result_json(struct json *out, const void *result)
 	}
 }
 
-/* A check without repair shares the store.  That keeps gc out and lets other commands work. */
+/*
+ * A check without repair shares the lock on the store.  So gc has to wait, and other commands can
+ * work.
+ */
 static enum env_access access_for(const void *request)
 {
 	return ((const struct fsck_request *)request)->repair ? ENV_MAINTAIN : ENV_STORE;

@@ -1,15 +1,17 @@
 /*
  * gc - give back the space of objects that no node needs.
  *
- * Needed objects are marked while other commands read and write.  The store is held alone only to
- * drop objects, some hundreds at a time.  Each time, nodes that were added meanwhile are marked
- * first.  Between two such slices the lock is free for long enough that every waiting process gets
- * it.  Only with the store held alone can stray directories be told from used ones.  They are
- * renamed then, and removed when the store is shared again.
+ * Needed objects are marked while other commands read and write.  The lock on the store is
+ * exclusive only while objects are dropped, in slices of some hundred objects.  Each slice first
+ * marks the nodes that were added meanwhile.  Between two slices the lock is free for so long that
+ * every waiting process gets it.
  *
- * The index of a workspace may name objects that only a restored, uncommitted path needed.  An
- * index that does not describe its HEAD is dropped, so that the next capture reads those files
- * again instead of trusting in objects that are gone.
+ * A live tree or trace that belongs to no workspace or node can be recognised only under the
+ * exclusive lock.  Such a directory is renamed at once, and removed when the store is shared again.
+ *
+ * The index of a workspace may refer to objects that only a restored, uncommitted path needed.  An
+ * index that does not describe its HEAD is dropped.  The next capture then reads those files again,
+ * and does not rely on dropped objects.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -37,8 +39,9 @@ static const struct param params[] = {
 struct marking {
 	struct op_context *ctx;
 	struct reach reach;
-	char newest[NODE_ID]; /* first node of the last round; it and older nodes are marked */
-	char first[NODE_ID];  /* first node of this round */
+	/* the first node of the last round; this node and older ones are marked */
+	char newest[NODE_ID];
+	char first[NODE_ID]; /* the first node of this round */
 	uint64_t nodes, done;
 };
 
@@ -86,7 +89,7 @@ static int mark_below(struct marking *marking, const struct history_workspace *r
 	return r;
 }
 
-/* Drop the index of a workspace if it may name objects that this gc drops. */
+/* Drop the index of a workspace if the index may refer to objects that this gc drops. */
 static int drop_stale_index(
 	struct marking *marking, const struct history_workspace *row, struct err *err)
 {
@@ -110,8 +113,8 @@ static int drop_stale_index(
 }
 
 /*
- * Mark the nodes that are not marked yet.  history_each visits the newest node first, so each round
- * ends at the node with which the round before began.
+ * Mark the nodes that are not marked yet.  history_each visits the newest node first, so a round
+ * ends at the first node of the previous round.
  */
 static int mark_nodes(struct marking *marking, struct err *err)
 {
@@ -185,7 +188,7 @@ static void end_slice(void *arg)
 	pause_for_others(NULL);
 }
 
-/* Remove what killed commands have left outside the store. */
+/* Remove the files that killed commands have left outside the store. */
 static int tidy_up(struct op_context *ctx, struct err *err)
 {
 	struct env *env = ctx->env;
@@ -200,7 +203,8 @@ static int tidy_up(struct op_context *ctx, struct err *err)
 	if (r >= 0)
 		r = env_hold(env, LOCK_SHARED, err);
 	/*
-	 * No other command uses the renamed directories, so they are removed with the store shared.
+	 * No other command uses the renamed directories, so they can be removed while other
+	 * commands use the store.
 	 */
 	if (r >= 0)
 		r = at_each_name(env->rootfd, WORKSPACE_LIVE_DIR, remove_stray, NULL, err);
@@ -246,9 +250,9 @@ static int do_gc(struct op_context *ctx, const void *request, void *out, struct 
 	if (run < 0)
 		return run;
 	/*
-	 * Take ENV_GC_LOCK, because a second gc would change the sizes that this one counts.
-	 * Repair takes it before the lock of the store.  So the lock of the store is released
-	 * first.
+	 * Take ENV_GC_LOCK, because a second gc would change the sizes that this gc counts.  Repair
+	 * takes ENV_GC_LOCK before the lock of the store.  To keep that order, release the lock of
+	 * the store first.
 	 */
 	close_fd(&env->locks[1]);
 	owned_fd int alone = lock_take(run, ENV_GC_LOCK, LOCK_EXCLUSIVE, ENV_WAIT_MS, "gc", err);

@@ -1,8 +1,8 @@
 /*
- * grant, revoke - change what commands that run under a policy may do.
+ * grant, revoke - change what commands under a policy may do while they run.
  *
  * The wardens of the commands decide (confine/grants.h).  Any process of the same user outside of
- * the sandbox can ask them, so the workspace needs no owner process.
+ * the sandbox can send them requests, so the workspace needs no owner process.
  */
 #include <fcntl.h>
 
@@ -38,8 +38,8 @@ static const struct param revoke_params[] = {
 struct changing {
 	struct op_context *ctx;
 	struct grant_result *result;
-	int64_t asked;    /* commands that were asked */
-	struct err first; /* the first refusal */
+	int64_t asked;    /* number of commands whose wardens have answered */
+	struct err first; /* the first refusal of a warden */
 };
 
 static int take_answer(void *arg, const struct grantwire_answer *answer, struct err *err)

@@ -1,4 +1,4 @@
-/* grep - find lines that match, in nodes, in the live tree, or in all nodes. */
+/* grep - find the lines that match a pattern, in a node, in the live tree, or in all nodes. */
 #include "core/own.h"
 #include "ops/refview.h"
 #include "ops/requests.h"

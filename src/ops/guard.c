@@ -7,8 +7,8 @@
 #include "core/child.h"
 
 /*
- * Wait for the child and pass signals on to it, except those from the terminal, which the child
- * gets itself.
+ * Wait for the child and pass signals on to it.  Signals from the terminal are not passed on, since
+ * the child gets them itself.
  */
 static int wait_for(pid_t child, const sigset_t *watched)
 {

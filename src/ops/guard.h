@@ -1,9 +1,9 @@
 /*
- * guard - clean up after a process, even if it is killed.
+ * guard - cleans up after a process, even if the process is killed.
  *
- * The process is split in two: a child does the work, and the parent waits for it and then ends as
- * the child did, with the same status or by the same signal.  Signals that end a program are passed
- * on to the child.
+ * The process is split in two: a child does the work, and the parent waits for the child.  The
+ * parent then ends with the status of the child, or by the same signal.  Signals that end a program
+ * are passed on to the child.
  */
 #pragma once
 #include "core/err.h"

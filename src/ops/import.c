@@ -1,5 +1,5 @@
 /*
- * import - make a node of a tar archive, on top of HEAD.  HEAD and the live tree stay as they are:
+ * import - make a node of a tar archive, on top of HEAD.  HEAD and the live tree do not change:
  * 'diff' shows the node, and 'checkout' goes there.
  */
 #include <fcntl.h>
@@ -21,7 +21,10 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-/* Returns how much of the archive has been read; 0 for a pipe, which has no position. */
+/*
+ * Returns the number of bytes of the archive that were read, or 0 for a pipe, which has no
+ * position.
+ */
 static uint64_t read_bytes(void *arg)
 {
 	off_t at = lseek(*(int *)arg, 0, SEEK_CUR);
@@ -63,7 +66,7 @@ static int do_import(struct op_context *ctx, const void *request, void *out, str
 	if (node->message.len > NODE_MESSAGE_MAX)
 		return err_set(err, ERR_LIMIT, "message longer than %zu bytes", NODE_MESSAGE_MAX);
 	int r = read_archive(ctx, req->file, &node->tree, err);
-	/* HEAD is looked up only now, because it may have moved while the archive was read. */
+	/* Look up HEAD only now, because it may have moved while the archive was read. */
 	if (r >= 0)
 		r = env_head(ctx->env, ctx->arena, &head, err);
 	if (r < 0)

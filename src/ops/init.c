@@ -1,9 +1,9 @@
 /*
- * init - seed an environment and make its first node.
+ * init - make an environment and its first node.
  *
- * An init that fails leaves nothing behind.  If it is killed, a second process cleans up (guard.h).
- * If both processes are killed, the next init cleans up, since the directory is no environment
- * before newenv_ready.
+ * An init that fails leaves nothing behind.  If init is killed, a second process cleans up
+ * (guard.h).  If both processes are killed, the next init cleans up.  This is possible because the
+ * directory counts as an environment only after newenv_ready.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -161,7 +161,7 @@ static int make_first_node(struct op_context *ctx, const struct init_request *re
 
 /*
  * Returns the path from the environment to a live tree outside of it.  If the environment lies
- * inside that tree, the path is made of "..", so that both can be moved or copied together.
+ * inside that tree, the path consists of "..", so that both can be moved or copied together.
  */
 static const char *way_to(struct op_context *ctx, const char *live)
 {
@@ -225,7 +225,7 @@ static int choose_backend(struct op_context *ctx, const struct init_request *req
 
 /*
  * Read the tree and choose the backend.  The choice depends on the tree, so the tree is read first.
- * With --in-place the backend is chosen first, because the backend itself reads the tree.
+ * With --in-place, however, the backend itself reads the tree, so the backend is chosen first.
  */
 static int read_and_choose(struct op_context *ctx, const struct init_request *req, int source,
 	struct hash *tree, struct init_result *result, struct err *err)

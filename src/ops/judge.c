@@ -7,22 +7,22 @@
 #include "ops/refview.h"
 #include "tree/content.h"
 
-#define NESTED_MAX 3 /* how deep command lines may nest (sh -c) */
+#define NESTED_MAX 3 /* maximum nesting of command lines (sh -c) */
 #define SHEBANG "#!"
 
 struct reader {
 	struct op_context *ctx;
 	struct view *view;
 	struct judge *judge;
-	const char *cwd; /* of the current command, relative to the root; "": the root */
+	const char *cwd; /* directory of the current command, relative to the root; "": the root */
 	int nested;
 };
 
 /* ------------------------------------------------------------------- one path */
 
 /*
- * Returns the path relative to the root, without "." and doubled slashes, or NULL if it is the root
- * or has "..".
+ * Returns the path relative to the root, without "."  and doubled slashes.  Returns NULL if the
+ * path is the root or has "..".
  */
 static const char *from_root(struct reader *reader, const char *word)
 {
@@ -76,7 +76,7 @@ static bool is_script(struct reader *reader, const char *path, const struct entr
 	       start.len == strlen(SHEBANG) && !memcmp(start.data, SHEBANG, start.len);
 }
 
-/* Whether word is in words, which ends with NULL. */
+/* Whether the list words, which ends with NULL, contains word. */
 static bool is_one_of(const char *word, const char *const *words)
 {
 	while (*words && strcmp(word, *words))
@@ -84,7 +84,10 @@ static bool is_one_of(const char *word, const char *const *words)
 	return *words;
 }
 
-/* Whether one of the words in path is in the list, or begins with "test" ("latest" does not). */
+/*
+ * Whether a path has the name of a test.  This is so if one of its words is in the list below or
+ * begins with "test".  ("latest" does not begin with "test".)
+ */
 static bool name_says_test(const char *path)
 {
 	static const char *const words[] = { "check", "checks", "spec", "specs" };
@@ -112,7 +115,7 @@ static int add_if_test(struct reader *reader, const char *word, enum role role, 
 	struct err ignored = { 0 };
 	struct entry entry;
 
-	/* A program without a slash is found by PATH, not in the working directory. */
+	/* A program name without a slash is looked up in PATH, and not in the working directory. */
 	if (!path || (role == ROLE_PROGRAM && !strchr(word, '/')) ||
 		stat_base(reader, path, &entry, &ignored) <= 0)
 		return 0;
@@ -156,7 +159,8 @@ static enum token next_token(const char **line, struct buf *word)
 }
 
 /*
- * Whether word only precedes a command: a keyword, an assignment, or a program that runs another.
+ * Whether word can come before a command: a keyword, an assignment, or a program that runs another
+ * program.
  */
 static bool is_prefix(const char *word)
 {
@@ -192,11 +196,11 @@ static bool is_interpreter(const char *name)
 
 /* State of the current command after the words that have been read. */
 struct command_state {
-	bool named;      /* its program has been read */
-	bool interprets; /* an interpreter, whose next operand is a script */
-	bool shell;      /* a shell */
-	bool line;       /* a shell with -c, whose next operand is a command line */
-	bool moves;      /* cd, whose next operand is a directory */
+	bool named;      /* the program of the command has been read */
+	bool interprets; /* the program is an interpreter; its next operand is a script */
+	bool shell;      /* the program is a shell */
+	bool line;       /* the program is a shell with -c; its next operand is a command line */
+	bool moves;      /* the program is cd; its next operand is a directory */
 	bool redirected; /* the next word is the file of a redirection */
 };
 
@@ -250,7 +254,10 @@ static int read_word(
 		return read_program(reader, now, word, err);
 	if (word[0] != '-')
 		return read_operand(reader, now, word, err);
-	/* After "sh -ec" comes a command line.  After "python3 -m" comes a module, not a script. */
+	/*
+	 * With options such as "-ec", the next operand of a shell is a command line.  After
+	 * "python3 -m" comes a module, and not a script.
+	 */
 	now->line |= now->shell && now->interprets && word[1] != '-' && strchr(word, 'c');
 	if (!strcmp(word, "-m"))
 		now->interprets = false;

@@ -1,16 +1,17 @@
 /*
  * judge - the files that the test of a tournament consists of.
  *
- * A candidate that may rewrite its own test passes whatever it did.  So the files of the test are
- * taken from the base before the test is run.  They are the paths that the user gives, and these
- * paths in the command lines of the test and of the score, if the base has them:
+ * A candidate that may rewrite its own test passes the test whatever the candidate did.  So the
+ * files of the test are taken from the base before the test is run.  These files are the paths that
+ * the user gives, and some paths in the command lines of the test and of the score, if the base has
+ * them:
  *
- *	- the script that an interpreter is given (sh FILE, python3 FILE),
- *	- a program named by a path, if it is a script or its name says that it tests,
- *	- every other path whose name says the same (tests/, spec/x, check.mk), and all below it.
+ * 	- the script that an interpreter is given (sh FILE, python3 FILE),
+ * 	- a program that is given as a path, if it is a script or has the name of a test,
+ * 	- every other path with the name of a test (tests/, spec/x, check.mk), and all below it.
  *
- * Other paths in a command line (gcc main.c) count as the work under test, and the candidate's
- * version is used.
+ * Any other path in a command line (gcc main.c) counts as work of the candidate, and the
+ * candidate's version is used.
  */
 #pragma once
 #include "ops/op.h"
@@ -29,7 +30,7 @@ struct judge_search {
 };
 /*
  * Find the files of the test.  The environment must be open.  Fails with ERR_INVALID if the base
- * lacks a path that the user gives.
+ * does not have a path that the user gives.
  */
 int judge_find(struct op_context *ctx, const struct judge_search *search, struct judge *judge,
 	struct err *err);

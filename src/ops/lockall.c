@@ -20,7 +20,7 @@
 #include "sandbox/holder.h"
 
 #define STEP_MS 10
-#define END_MS 2000 /* how long an owner has to end by itself before it is killed */
+#define END_MS 2000 /* time for an owner to end by itself before it is killed */
 #define WHAT "destroy"
 
 /* Set name to NAME if file is "NAMEsuffix".  Returns false for any other file. */
@@ -41,8 +41,8 @@ static int refuse_running(const char *what, const char *name, struct err *err)
 }
 
 /*
- * Returns a pidfd of the process that listens on the socket name in the directory run, or -1 if no
- * process does.
+ * Returns a pidfd of the process that listens on the socket name in the directory run.  Returns -1
+ * if no process listens there.
  */
 static int open_listener(int run, const char *name)
 {
@@ -60,7 +60,7 @@ static int open_listener(int run, const char *name)
 		return -1;
 	owned_fd int pidfd = pidfd_open(peer.pid, 0);
 	struct pollfd still = { .fd = fd, .events = POLLIN };
-	/* While the connection is open, the pid still belongs to the process that listens. */
+	/* While the connection is open, the listening process still has this pid. */
 	if (pidfd < 0 || poll(&still, 1, 0) < 0 || still.revents & POLLHUP)
 		return -1;
 	return take_fd(&pidfd);
@@ -104,7 +104,7 @@ static int stop_sandbox(void *arg, int dirfd, const char *file, struct err *err)
 	int r = sandbox_reach(dirfd, name, SANDBOX_LOOK_MS, &sandbox, err);
 	if (r <= 0)
 		return r;
-	/* A sandbox that does not answer may run programs; an empty one is about to end. */
+	/* A sandbox that does not answer may run programs.  An empty sandbox is about to end. */
 	bool runs = sandbox.mute.code || sandbox_count(&sandbox, &uncounted) != 0;
 	if (!runs || all->kills)
 		return sandbox_kill(&sandbox, WHAT, err);
@@ -113,8 +113,8 @@ static int stop_sandbox(void *arg, int dirfd, const char *file, struct err *err)
 }
 
 /*
- * Stop the owners, and then the sandboxes.  An owner ends its programs when it ends, and an owner
- * that still ran would start them again.
+ * Stop the owners first, and then the sandboxes.  An owner that still ran would start programs
+ * again.  An owner ends its programs when it ends.
  */
 static int stop_everything(struct lockall *all, struct err *err)
 {

@@ -20,11 +20,11 @@ struct listing {
 	struct op_context *ctx;
 	const char *path;
 	int64_t since;
-	int64_t left; /* 0: no limit */
+	int64_t left; /* number of nodes that are still to be listed; 0: no limit */
 	struct treeiter iter;
 };
 
-/* Find the entry at the path in a tree.  Returns 1, or 0 if there is none. */
+/* Find the entry at the path in a tree.  Returns 1, or 0 if the tree does not have the path. */
 static int entry_in(struct listing *listing, const struct hash *tree, struct arena *arena,
 	struct entry *entry, struct err *err)
 {
@@ -37,7 +37,7 @@ static int entry_in(struct listing *listing, const struct hash *tree, struct are
 	return r;
 }
 
-/* Returns 1 if node differs from its parent at the path, otherwise 0. */
+/* Whether node differs from its parent at the path. */
 static int touches_path(struct listing *listing, const struct node *node, struct err *err)
 {
 	owned(arena_release) struct arena arena = { 0 };

@@ -13,7 +13,7 @@ static const struct param params[] = {
 
 struct listing {
 	struct op_context *ctx;
-	size_t skip; /* bytes to leave out of each path: those of the listed directory */
+	size_t skip; /* length of the listed directory's path, which is left out of each row */
 };
 
 static int list_entry(void *arg, struct str path, const struct entry *entry, struct err *err)

@@ -11,7 +11,7 @@
 #include "ops/running.h"
 #include "ops/shape.h"
 
-#define NEAR_MAX 64 /* the most trees that movement_find_near lists */
+#define NEAR_MAX 64 /* maximum number of trees that movement_find_near lists */
 
 /*
  * Save uncaptured work.  If refuse is set, save nothing, and return 1 if there is uncaptured work.
@@ -49,8 +49,9 @@ int movement_save_work(
 }
 
 /*
- * Block SIGTERM, which cancels a request.  From this call on it is too late to cancel: the request
- * is completed and answered.  After SIGINT or SIGKILL the next command completes it (recovery.c).
+ * Block SIGTERM, which cancels a request.  From now on a request can no longer be cancelled: it is
+ * completed and answered.  If SIGINT or SIGKILL ends this process, the next command completes the
+ * movement (recovery.c).
  */
 static void defer_sigterm(void)
 {
@@ -99,9 +100,9 @@ static void undo_change(struct env *env, const struct hash *tree)
 }
 
 /*
- * Change the live tree.  If that is interrupted or fails, the next command turns it into the tree
- * of node pending.  If back is set and the change fails, the old tree is restored instead, if
- * possible.
+ * Change the live tree.  If the change is interrupted or fails, the next command turns the live
+ * tree into the tree of node pending.  If back is set and the change fails, the old tree is
+ * restored instead, if possible.
  */
 static int change_tree(struct op_context *ctx, const struct workspace_change *change,
 	const char *pending, bool back, struct err *err)
@@ -177,7 +178,10 @@ int movement_patch(struct op_context *ctx, const struct hash *tree, const struct
 	if (r < 0 || hash_eq(tree, wanted))
 		return r;
 	r = change_tree(ctx, &change, env->row.head, true, err);
-	/* No node has the tree *wanted, so all of its changes count as uncaptured work. */
+	/*
+	 * Forget the last residue.  No node has the tree *wanted, so all of its changes count as
+	 * uncaptured work.
+	 */
 	if (r >= 0)
 		r = residue_note(env, wanted, wanted, err);
 	return r < 0 ? r : history_set_pending(&env->history, env->row.name, NULL, err);
@@ -196,7 +200,7 @@ int movement_to(struct op_context *ctx, const struct hash *tree, const char *id,
 	return r;
 }
 
-/* Whether the live tree is HEAD's.  Programs go on running meanwhile. */
+/* Whether the live tree equals the tree of HEAD.  Programs go on running during the comparison. */
 static int is_unchanged(struct op_context *ctx, struct err *err)
 {
 	struct node head;
@@ -211,7 +215,8 @@ static int is_unchanged(struct op_context *ctx, struct err *err)
 /*
  * End programs and save uncaptured work.  Redo is refused if there is uncaptured work.  A step that
  * is not possible must neither end programs nor leave a safety node.  So redo compares the live
- * tree with HEAD before programs are ended, and saves what they write after that.
+ * tree with HEAD before programs are ended.  Changes that programs make after the comparison are
+ * saved.
  */
 static int prepare_step(struct op_context *ctx, int steps, struct movement *moved,
 	struct hash *tree, struct err *err)
@@ -222,8 +227,8 @@ static int prepare_step(struct op_context *ctx, int steps, struct movement *move
 	int r = 0;
 
 	/*
-	 * If there is uncaptured work, the first step back undoes it, so one entry less of the
-	 * journal is needed.
+	 * If there is uncaptured work, the first step back undoes that work, so the journal needs
+	 * one entry less.
 	 */
 	if (redo || steps < -1)
 		r = history_step(

@@ -13,7 +13,7 @@
 
 struct emptying {
 	int rootfd;
-	int first; /* -errno of the first name that stays */
+	int first; /* -errno of the first name that could not be removed */
 };
 
 static int remove_name(void *arg, int dirfd, const char *name, struct err *err)
@@ -44,9 +44,9 @@ static int empty_in_child(void *arg, struct err *err)
 }
 
 /*
- * Remove all that an init made, except the locks.  The files may belong to any id that programs
- * inside can have.  A child removes them, because this process must stay in the user namespace in
- * which the source of the new environment has its real owners.
+ * Remove all files that an init made, except the locks.  The files may belong to any id that
+ * programs in the sandbox can have.  A child removes them in another user namespace.  This process
+ * must stay in its own, in which the source of the new environment has its real owners.
  */
 static int empty_root(int rootfd, struct err *err)
 {
@@ -101,7 +101,7 @@ static int refuse_existing(struct env *env, const char *path, struct err *err)
 	struct db *db = db_open(path, DB_READ_ONLY, &ignored);
 	if (db)
 		(void)env_format(&(struct history){ .db = db }, &arena, &version, &ignored);
-	/* A database that cannot be read may still be that of a complete environment. */
+	/* A database that cannot be read may still belong to a complete environment. */
 	bool unreadable = !db || ignored.code;
 	db_close(db);
 	if (version || unreadable) {
@@ -143,15 +143,18 @@ static int create_parts(struct env *env, const char *root, struct err *err)
 	r = refuse_existing(env, path, err);
 	if (r < 0)
 		return r;
-	/* Only its owner may read the database, because it holds names and messages. */
+	/*
+	 * Only the owner of the environment may read the database, because it contains names and
+	 * messages.
+	 */
 	owned_fd int made = at_create(env->rootfd, ENV_DATABASE, O_RDWR, 0600, err);
 	struct statx stx;
 	if (made < 0 || at_fd_stat(made, &stx) < 0)
 		return made < 0 ? made : err_errno(err, "make the database");
 	env->db_ino = stx.stx_ino;
 	/*
-	 * The database is made before all else, because a database without a format shows the next
-	 * init that this one was killed.
+	 * Make the database before anything else.  A database without a format shows the next init
+	 * that this init was killed.
 	 */
 	for (size_t i = 0; r >= 0 && i < sizeof(dirs) / sizeof(dirs[0]); i++)
 		r = at_mkdirs(env->rootfd, dirs[i], 0700, err);
@@ -203,7 +206,7 @@ int newenv_create(struct env *env, const char *root, struct err *err)
 	if (r >= 0)
 		return (int)levels;
 	/*
-	 * Once this process has made the database, under the locks, everything in the directory is
+	 * After this process has made the database, under the locks, all files in the directory are
 	 * its own.
 	 */
 	if (env->db_ino) {

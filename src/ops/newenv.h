@@ -1,15 +1,15 @@
 /*
- * newenv - make an environment, or remove one that was never completed.
+ * newenv - makes an environment, or removes one that was never completed.
  *
- * The database is made first and its format is set last, so a database without a format shows that
+ * The database is made first and its format is set last.  So a database without a format shows that
  * an init was killed.
  */
 #pragma once
 #include "ops/env.h"
 
 /*
- * Make the directories and the database at root.  An existing environment is refused.  Returns how
- * many directories of the path were made.  A failure leaves nothing behind.
+ * Make the directories and the database at root.  An existing environment is refused.  Returns the
+ * number of directories of the path that were made.  A failure leaves nothing behind.
  */
 int newenv_create(struct env *env, const char *root, struct err *err);
 /*
@@ -18,8 +18,8 @@ int newenv_create(struct env *env, const char *root, struct err *err);
  */
 void newenv_abandon(struct env *env, unsigned levels);
 /*
- * Remove what a killed init has left at root, and the last levels directories of the path.  A
- * complete environment is not removed.
+ * Remove the files that a killed init has left at root, and the last levels directories of the
+ * path.  A complete environment is not removed.
  */
 void newenv_clear(const char *root, unsigned levels);
 /* Mark the environment as complete: from now on env_open accepts it. */

@@ -38,7 +38,7 @@ int newnode_summarise(struct op_context *ctx, struct node *node, const struct ha
 	node->paths = arena_alloc(ctx->arena, NODE_PATHS_MAX * sizeof(*node->paths));
 	r = treediff_run(ctx->env->store, before, &node->tree, &options, note_path, &summary,
 		&node->counts, err);
-	/* If the old tree is damaged, the node is made nevertheless, without a summary. */
+	/* If the old tree is damaged, the node is made all the same, but without a summary. */
 	if (r == -ERR_CORRUPT || r == -ERR_NOT_FOUND) {
 		node->counts = (struct treediff_counts){ 0 };
 		node->n_paths = 0;
@@ -65,7 +65,7 @@ struct node_bind *newnode_binds(const struct bindspecs *binds, struct arena *are
 	return list;
 }
 
-/* Record in node the binds of the command, and of the programs that run now. */
+/* Record the binds of the command and of the programs that are running, in node. */
 static void add_binds(struct op_context *ctx, const struct newnode *commit, struct node *node)
 {
 	const struct bindspecs none = { 0 }, *own = commit->binds ? commit->binds : &none;
@@ -120,8 +120,8 @@ static int add_node(struct op_context *ctx, const struct newnode *commit, const 
 }
 
 /*
- * Report the files that a program has mapped for writing.  The capture found no change in them, but
- * the program may have changed them in its memory.
+ * Report the files that a program has mapped for writing.  The capture found no change in these
+ * files, but the program may have changed them in its memory.
  */
 static void report_mapped(struct op_context *ctx)
 {
@@ -145,8 +145,8 @@ int newnode_commit(struct op_context *ctx, const struct newnode *commit, struct 
 
 	*made = false;
 	/*
-	 * End the sandbox before the capture, if no program runs in it.  A sandbox that ends later
-	 * does not count as over, because its programs may write after the capture.
+	 * End the sandbox before the capture, if no program runs in it.  If the sandbox ends later,
+	 * programs may still have written after the capture.
 	 */
 	bool over = running_dismiss(env);
 	progress_begin(&progress, ctx, "scanning");
@@ -175,8 +175,8 @@ int newnode_commit(struct op_context *ctx, const struct newnode *commit, struct 
 	if (r < 0)
 		return r;
 	/*
-	 * The node is made.  The index is only a cache, so it is dropped if the new one cannot be
-	 * saved.
+	 * The node is made.  The index is only a cache, so the old index is dropped if the new one
+	 * cannot be saved.
 	 */
 	struct err cache = { 0 };
 	if (workspace_save_index(env->workspace, &cache) < 0)

@@ -1,26 +1,29 @@
-/* newnode - make a node of the live tree: capture it, summarise the changes, move HEAD there. */
+/*
+ * newnode - makes a node of the live tree: captures it, summarises the changes and moves HEAD
+ * there.
+ */
 #pragma once
 #include "ops/noderow.h"
 #include "sandbox/bindspec.h"
 
-/* A node about to be made. */
+/* A node that is about to be made. */
 struct newnode {
 	enum node_kind kind;
-	const char *message; /* NULL: made from the changed paths */
+	const char *message; /* NULL: a message is made from the changed paths */
 	bool allow_empty;
-	bool refuse_changed; /* make no node if the live tree is not HEAD's */
+	bool refuse_changed; /* make no node if the live tree differs from the tree of HEAD */
 	const char *op;      /* name of the operation for the journal */
 	struct param_texts command;
 	bool has_status; /* the command has an exit status */
 	int exit_status;
-	int64_t duration;              /* ns */
+	int64_t duration;              /* duration of the command in ns */
 	const struct bindspecs *binds; /* binds of the command; NULL: none */
 };
 
 /*
- * Capture the live tree.  If it differs from HEAD's tree, or allow_empty is set, make a node of it,
- * move HEAD there and set *made.  *node becomes HEAD's node, in ctx->arena.  Returns 1 if
- * refuse_changed forbids the node, otherwise 0.
+ * Capture the live tree.  Make a node of it if it differs from HEAD's tree, or if allow_empty is
+ * set.  Then move HEAD to the node and set *made.  *node becomes HEAD's node, in ctx->arena.
+ * Returns 1 if refuse_changed forbids the node, otherwise 0.
  */
 int newnode_commit(struct op_context *ctx, const struct newnode *commit, struct node *node,
 	bool *made, struct err *err);
@@ -29,8 +32,8 @@ int newnode_commit_row(struct op_context *ctx, const struct newnode *commit, str
 	bool *made, struct err *err);
 
 /*
- * Compare *before with the tree of node, and set the counts and the first changed paths in node.
- * The paths are in ctx->arena.  If node has no message and label is not NULL, make a message, too.
+ * Compare *before with the tree of node.  Set the counts and the first changed paths in node.  The
+ * paths are in ctx->arena.  If node has no message and label is not NULL, also make a message.
  */
 int newnode_summarise(struct op_context *ctx, struct node *node, const struct hash *before,
 	const char *label, struct err *err);

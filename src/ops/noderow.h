@@ -10,10 +10,13 @@ struct noderow {
 	bool head;
 };
 
-/* Fill row for node; the tags are in arena. */
+/* Fill in row for node.  The tags are in arena. */
 int noderow_fill(struct op_context *ctx, struct arena *arena, const struct node *node,
 	struct noderow *row, struct err *err);
-/* Emit node as a row.  arg is the struct op_context: functions that visit nodes can call this. */
+/*
+ * Emit node as a row.  arg is the struct op_context, so this function can be passed to functions
+ * that visit nodes.
+ */
 int noderow_emit(void *arg, const struct node *node, struct err *err);
 /* Write the members of a JSON object for a struct noderow.  NODEROW_SHAPE is their shape. */
 #define NODEROW_SHAPE                                                                              \

@@ -61,7 +61,7 @@ int nodetrace_run_wrapped(
 	environ = (char **)command->env;
 	/*
 	 * Close all other descriptors.  This process stays in the sandbox until the command has
-	 * ended, and programs there are not trusted.
+	 * ended, and programs in the sandbox are not trusted.
 	 */
 	if (process_close_others(kept, 2, err) < 0)
 		return SANDBOX_FAILED;
@@ -72,7 +72,10 @@ int nodetrace_run_wrapped(
 		_exit(result.exit_status);
 	if (report >= 0)
 		return SANDBOX_FAILED;
-	/* The report is closed already, so the error goes where the command's output goes. */
+	/*
+	 * The report is already closed, so the error is written to the standard error of the
+	 * command.
+	 */
 	fprintf(stderr, "strata: %s\n", err->text);
 	_exit(result.exit_status);
 }

@@ -1,7 +1,7 @@
 /*
- * nodetrace - the files that the command of a node read and wrote, as exec --trace saw it.
+ * nodetrace - the files that the command of a node read and wrote, as recorded by exec --trace.
  *
- * ROOT/traces/NODE holds a bundle without contents, because the history has the contents.
+ * ROOT/traces/NODE contains a bundle without contents, because the history has the contents.
  */
 #pragma once
 #include "core/arena.h"
@@ -22,17 +22,18 @@ struct nodetrace_new {
 
 /* Make the directory and the manifest. */
 int nodetrace_begin(struct env *env, struct nodetrace_new *made, struct err *err);
-/* A sandbox_wrapper: start the command in the sandbox, and write its trace to the manifest. */
+/* A sandbox_wrapper: starts the command in the sandbox, and writes its trace to the manifest. */
 int nodetrace_run_wrapped(
 	const struct sandbox_command *command, int manifest, int report, struct err *err);
-/* If a trace is being made, let nodetrace_run_wrapped run command. */
+/* If a trace is being made, make nodetrace_run_wrapped run the command. */
 void nodetrace_wrap(struct nodetrace_new *made, struct sandbox_command *command);
 /*
- * Attach the trace to a node.  Fails with ERR_NOT_FOUND if the command was killed with its tracer.
+ * Attach the trace to a node.  Fails with ERR_NOT_FOUND if the command was killed together with its
+ * tracer.
  */
 int nodetrace_attach(
 	struct env *env, struct nodetrace_new *made, const char *node, struct err *err);
-/* Remove a trace that no node got. */
+/* Remove a trace for which no node was made. */
 void nodetrace_drop(struct env *env, struct nodetrace_new *made);
 
 struct nodetrace {
@@ -49,9 +50,10 @@ int nodetrace_get(struct env *env, const char *node, struct arena *arena, struct
 #define NODETRACE_SHAPE "trace:{complete:bool read:[text] written:[text]}? "
 void nodetrace_json(struct json *out, const struct nodetrace *trace);
 
-/* Rename traces whose node is gone.  The caller holds the store alone. */
+/* Rename the traces of nodes that do not exist any more.  The caller holds the store alone. */
 int nodetrace_sweep(struct env *env, struct err *err);
 /*
- * Remove the renamed traces, which may take long, and the traces that killed processes have left.
+ * Remove the renamed traces, which may take long.  Also remove the traces that killed processes
+ * have left.
  */
 int nodetrace_remove(struct env *env, struct err *err);

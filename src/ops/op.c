@@ -26,7 +26,9 @@ static int open_env(const struct op *op, struct op_context *ctx, enum env_access
 	return r;
 }
 
-/* Open the environment for an operation that gives room back, also on a disk without any. */
+/*
+ * Open the environment for an operation that frees disk space.  This must work even on a full disk.
+ */
 static int open_full_env(const struct op *op, struct op_context *ctx, enum env_access access,
 	struct env *env, struct err *err)
 {

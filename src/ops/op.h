@@ -1,10 +1,10 @@
 /*
- * op - run an operation (core/operation.h) of the table (ops/table.h).
+ * op - runs an operation (core/operation.h) of the table (ops/table.h).
  *
- * An operation runs with a context: the open environment, an arena that lives as long as the
- * result, a report of exceptions, and sinks for rows and raw data.  Long lists are handed out row
- * by row, so memory does not grow with them.  A face is a part of strata that starts operations and
- * shows their results, such as the command line.
+ * An operation runs with a context.  The context has the open environment, an arena that lives as
+ * long as the result, a report of exceptions, and sinks for rows and raw data.  Long lists are
+ * passed on row by row, so memory does not grow with them.  A face is a part of strata that starts
+ * operations and shows their results, such as the command line.
  */
 #pragma once
 #include "core/arena.h"
@@ -14,9 +14,15 @@
 struct ctl_request;
 struct supervise_request;
 
-/* Work that operations leave to the face, because its code is in a layer above them. */
+/*
+ * Functions for the owner of a workspace.  The face provides them, because their code is in a layer
+ * above the operations.
+ */
 struct op_owner {
-	/* Own the workspace until told to end.  *status becomes the exit status of the agent. */
+	/*
+	 * Own the workspace until a signal or request ends this.  *status becomes the exit status
+	 * of the agent.
+	 */
 	int (*own)(struct op_context *ctx, const struct supervise_request *request, int *status,
 		struct err *err);
 	/* Call a method of the process that owns the workspace, and print the answer. */
@@ -33,16 +39,13 @@ struct op_context {
 	 * Called with each row of a listing.  If it returns a negative number, the operation ends.
 	 */
 	int (*row)(void *arg, const void *row, struct err *err);
-	/* Called with raw bytes (cat, export).  If bytes is NULL, they are zeros. */
+	/* Called with raw bytes (cat, export).  If bytes is NULL, the bytes are zeros. */
 	int (*data)(void *arg, const void *bytes, uint64_t len, struct err *err);
-	/* Called now and then during long work.  total is 0 if it is not known. */
+	/* Called now and then during long work.  total is 0 if the total is not known. */
 	void (*progress)(void *arg, const char *stage, uint64_t done, uint64_t total);
 	/* Called with messages that the user should see at once, one on each line. */
 	void (*notice)(void *arg, const char *lines);
-	/*
-	 * Called with the state of the operation each time it has changed, and with NULL at its
-	 * end.
-	 */
+	/* Called with the state of the operation after each change, and with NULL at the end. */
 	void (*watch)(void *arg, const void *state);
 	const struct op_owner *owner; /* NULL: this face cannot own a workspace */
 	bool in_order;                /* rows must come in final order, not as they become known */
@@ -50,7 +53,8 @@ struct op_context {
 };
 
 /*
- * Whether the owner of a workspace, if there is one, runs this operation instead of this process.
+ * Whether the owner of a workspace runs this operation instead of this process, if there is an
+ * owner.
  */
 static inline bool op_is_relayed(const struct op *op)
 {
@@ -75,7 +79,10 @@ static inline int op_emit(struct op_context *ctx, const void *row, struct err *e
 	return ctx->row ? ctx->row(ctx->arg, row, err) : 0;
 }
 
-/* Pass bytes on to the data sink.  Functions that read content call this; arg is the context. */
+/*
+ * Pass bytes on to the data sink.  arg is the context, so this function can be passed to functions
+ * that read content.
+ */
 int op_send(void *arg, const void *bytes, uint64_t len, struct err *err);
 
 static inline void op_progress(

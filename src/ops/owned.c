@@ -1,5 +1,5 @@
 /*
- * owned - declares the operations that only the owner of a workspace performs, for its clients.
+ * owned - describes the operations that only the owner of a workspace performs, for its clients.
  * The functions that perform them are in owner/methods.c.
  */
 #include "ops/requests.h"

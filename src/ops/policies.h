@@ -3,12 +3,12 @@
 #include "ops/op.h"
 #include "policy/verdict.h"
 
-/* check */
+/* Request of check. */
 struct check_policy_request {
 	const char *file;
 };
 
-/* compose */
+/* Request of compose. */
 struct compose_policy_request {
 	const char *parent, *child;
 };
@@ -18,7 +18,7 @@ struct policy_result {
 	struct policy policy;
 };
 
-/* explain */
+/* Request, row and result of explain. */
 struct explain_policy_request {
 	const char *file;
 	const char *subject; /* a path, or HOST[:PORT]; NULL: the whole policy */
@@ -34,6 +34,6 @@ struct explain_policy_row {
 };
 
 struct explain_policy_result {
-	struct policy policy;          /* after policy_resolve */
-	struct policy_list statements; /* the whole policy in words, if there is no subject */
+	struct policy policy;          /* the policy after policy_resolve */
+	struct policy_list statements; /* without a subject: the whole policy in words */
 };

@@ -23,8 +23,8 @@
 #include "core/when.h"
 #include "sandbox/program.h"
 
-#define WAIT_MS 5000       /* how long a child or a program may take to answer */
-#define FILE_MAX (1 << 20) /* most bytes of a file in /proc or /etc */
+#define WAIT_MS 5000       /* maximum time until a child or a program answers */
+#define FILE_MAX (1 << 20) /* maximum size of a file in /proc or /etc */
 
 void probe_set(struct probe *probe, bool ok, const char *fmt, ...)
 {
@@ -176,7 +176,7 @@ void probe_program(const char *const *argv, struct probe *probe)
 	if (!program_find(argv[0], path))
 		return probe_lacks(probe, "no program %s", argv[0]);
 	if (null < 0)
-		null = at_tmpfile(-1, &err); /* an empty file does as well */
+		null = at_tmpfile(-1, &err); /* an empty file serves as well as /dev/null */
 	if (null < 0 || pipe2(ends, O_CLOEXEC) < 0)
 		return probe_errno(probe, "pipe");
 	owned_fd int in = ends[0];
@@ -198,7 +198,10 @@ void probe_program(const char *const *argv, struct probe *probe)
 
 /* --- mounts --- */
 
-/* Say why a mount failed, with the message that the kernel left in the file system context. */
+/*
+ * Set the reason why a mount failed, with the message that the kernel left in the file system
+ * context.
+ */
 static void mount_failed(int fs, const char *type, struct probe *probe)
 {
 	int saved = errno;
@@ -207,7 +210,7 @@ static void mount_failed(int fs, const char *type, struct probe *probe)
 
 	log[n > 0 ? n : 0] = '\0';
 	log[strcspn(log, "\n")] = '\0';
-	/* A message begins with a letter for its kind and a blank. */
+	/* A message begins with one letter for its kind, and a blank. */
 	probe_lacks(probe, "mount %s: %s%s%s", type, strerror(saved), n > 2 ? "; " : "",
 		n > 2 ? log + 2 : "");
 }

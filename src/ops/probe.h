@@ -17,7 +17,10 @@ struct probe {
 #define probe_lacks(probe, ...) probe_set(probe, false, __VA_ARGS__)
 __attribute__((format(printf, 3, 4))) void probe_set(
 	struct probe *probe, bool ok, const char *fmt, ...);
-/* Set the outcome after a system call has failed.  The text is what, and the meaning of errno. */
+/*
+ * Set the outcome after a failed system call.  The text consists of 'what' and the meaning of
+ * errno.
+ */
 void probe_errno(struct probe *probe, const char *what);
 
 /* Make a random name that begins with a dot. */
@@ -29,16 +32,17 @@ bool probe_write(const char *path, const char *text, struct probe *probe);
 struct doctor;
 typedef void probe_attempt(struct doctor *doctor, struct probe *probe);
 
-/* Make an attempt in a child, because the attempt changes the process that makes it. */
+/* Make an attempt in a child.  This is for an attempt that changes the process. */
 void probe_in_child(struct doctor *doctor, probe_attempt *attempt, struct probe *probe);
 /*
- * Find the program argv[0] along PATH and run it.  The text becomes the first line of its output.
+ * Find the program argv[0] along PATH and run it.  The outcome gets the first line of its output as
+ * text.
  */
 void probe_program(const char *const *argv, struct probe *probe);
 
 struct probe_option {
-	const char *key;   /* NULL: the end */
-	const char *value; /* NULL: a flag */
+	const char *key;   /* NULL: the end of the list */
+	const char *value; /* NULL: the option is a flag */
 };
 
 /*

@@ -1,19 +1,20 @@
 /*
- * progress - report how far long work has come.
+ * progress - reports how much of a long operation is done.
  *
- * The threads that do the work only count.  Another thread reads the counters now and then and
- * passes them to op_progress.  If the caller wants no progress, that thread is not started.
+ * The threads that do the work only count.  Another thread reads the counters from time to time and
+ * passes them to op_progress.  This thread is not started if the caller wants no progress.
  */
 #pragma once
 #include <pthread.h>
 
 #include "ops/op.h"
 
-/* The caller keeps this struct from the beginning of the work to its end. */
+/* State of the report.  The caller keeps this struct from the beginning of the work to its end. */
 struct progress {
 	struct op_context *ctx;
 	const char *stage;
-	uint64_t (*done)(void *arg); /* returns how much is done; NULL: see counters */
+	/* returns the amount of work done; NULL: the counters are used */
+	uint64_t (*done)(void *arg);
 	void *arg;
 	uint64_t total;
 	struct workspace_counters counters;
@@ -27,12 +28,12 @@ struct progress {
 /* Report the counters of ctx->env's workspace until progress_end. */
 void progress_begin(struct progress *progress, struct op_context *ctx, const char *stage);
 /*
- * Report other work in the same way.  done is called in another thread, and returns how much of
- * total is done.
+ * Report other work in the same way.  done is called in another thread, and returns the part of
+ * total that is done.
  */
 void progress_begin_work(struct progress *progress, struct op_context *ctx, const char *stage,
 	uint64_t (*done)(void *arg), void *arg, uint64_t total);
-/* In the same way, report work that increments *count up to total. */
+/* Report work that increments *count up to total, in the same way. */
 void progress_begin_count(struct progress *progress, struct op_context *ctx, const char *stage,
 	_Atomic uint64_t *count, uint64_t total);
 void progress_end(struct progress *progress);

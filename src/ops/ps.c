@@ -1,9 +1,9 @@
 /*
  * ps - list the processes of the workspace.
  *
- * If the owner of the workspace runs this operation, each command that the owner has started is
- * listed with its number, which 'kill' takes.  Commands of the owner that have no process yet are
- * listed, too.
+ * If the owner of the workspace runs this operation, the list also has each command that the owner
+ * has started.  Such a command has a number, which 'kill' accepts, and it is listed even before it
+ * has a process.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct listing {
 	const struct ps_request *req;
 	struct processes_outside *outside;
 	size_t n_outside;
-	int *first; /* for each command of the owner: pid, in the sandbox, of its first process */
+	int *first; /* for each command of the owner: pid of its first process, in the sandbox */
 	bool *seen; /* for each command of the owner: whether it has a process */
 };
 
@@ -55,8 +55,8 @@ static const struct ps_known *find_known(const struct listing *listing, int insi
 }
 
 /*
- * Find the command that a process belongs to.  *leads says whether it is the command's first
- * process.
+ * Find the command that a process belongs to.  *leads becomes true if the process is the command's
+ * first process.
  */
 static const struct ps_known *find_command(
 	const struct listing *listing, const struct processes_outside *one, bool *leads)
@@ -66,7 +66,7 @@ static const struct ps_known *find_command(
 		const struct processes_outside *parent = find_pid(listing, one->parent);
 
 		/*
-		 * The parent of an orphan is the holder, too, so the command of an orphan is not
+		 * An orphan has the holder as its parent, too.  So the command of an orphan is not
 		 * found.
 		 */
 		if (!parent || parent->inside == 1)
@@ -93,8 +93,8 @@ static struct param_texts split_args(struct str args, struct arena *arena)
 }
 
 /*
- * Whether a process is about to execute the wanted command.  Until then, its arguments are only the
- * program's name.
+ * Whether a process will execute the wanted command but has not done so yet.  Until then, the
+ * arguments of the process consist only of the program's name.
  */
 static bool is_starting(const struct param_texts *shown, const struct param_texts *wanted)
 {

@@ -1,8 +1,9 @@
 /*
- * query - one method of query/, called with key=value pairs, on the environment and on folders.
+ * query - answer one query method of query/, on the environment and on folders.  Parameters are
+ * key=value pairs.
  *
  * The result is JSON for every face (op.h).  A face that writes JSON itself gets the members of the
- * result object; otherwise one compact line goes into the data sink.
+ * result object.  For any other face, one compact line goes into the data sink.
  */
 #include <fcntl.h>
 
@@ -34,7 +35,9 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-/* Gather all parameters in one document.  A pair wins over a member of --params. */
+/*
+ * Gather all parameters in one document.  A pair replaces a member of --params with the same key.
+ */
 static struct jsonread *join_params(
 	const struct query_request *req, const struct op *method, struct err *err)
 {
@@ -59,7 +62,7 @@ static struct jsonread *join_params(
 	return jsonread_new(json_written(&out), err);
 }
 
-/* The families that a call asks. */
+/* The families of snapshots that a call queries. */
 struct sources {
 	struct env env;
 	bool has_env;
@@ -130,7 +133,7 @@ static int call_method(struct op_context *ctx, const struct query_request *req, 
 	struct method_context method = { .registry = &sources.registry, .arena = ctx->arena };
 	int r = 0;
 
-	/* Where there is no environment, folders alone can be asked. */
+	/* If there is no environment, only the folders are queried. */
 	if (!req->folder.count || has_environment(ctx))
 		r = open_environment(ctx, &sources, err);
 	if (r >= 0 && req->folder.count)

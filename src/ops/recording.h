@@ -1,6 +1,6 @@
 /*
- * recording - which process makes nodes of a workspace by itself, and how.  The owner of the
- * workspace writes this into the file of the lock that it holds.
+ * recording - which process makes nodes of a workspace by itself, and in which way.  The owner of
+ * the workspace writes this data into the file of the lock that it holds.
  */
 #pragma once
 #include "core/arena.h"
@@ -19,9 +19,12 @@ struct recording {
 	enum recording_mode mode;
 	int64_t pid;
 	const char *by;        /* the command that owns the workspace */
-	int64_t every;         /* seconds between two scans */
+	int64_t every;         /* time between two scans in seconds */
 	const char *last_node; /* the last node that the owner made by itself; NULL: none yet */
-	/* Why the owner scans instead of watching, or makes no nodes.  NULL: it watches. */
+	/*
+	 * The reason why the owner scans instead of watching, or makes no nodes.  NULL: the owner
+	 * watches.
+	 */
 	const char *degraded;
 };
 

@@ -7,8 +7,8 @@
 #include "ops/running.h"
 
 /*
- * Make a node of the live tree as it was found, because programs may have worked in the half-done
- * checkout.  HEAD does not move.
+ * Make a node of the live tree as it was found, because programs may have written into it during
+ * the interrupted checkout.  HEAD does not move.
  */
 static int keep_found(struct env *env, const struct hash *now, char found[NODE_ID], struct err *err)
 {
@@ -42,8 +42,9 @@ static void report_end(struct report *report, const char *target, const char *fo
 }
 
 /*
- * Turn the live tree into node target and move HEAD there.  HEAD is still what it was before the
- * checkout.  An interrupted restore is always undone, because its pending node is HEAD.
+ * Turn the live tree into the tree of node target, and move HEAD there.  HEAD still has its value
+ * from before the checkout.  An interrupted restore is always undone, because its pending node is
+ * HEAD.
  */
 static int end_checkout(
 	struct env *env, const char *target, bool aborted, struct report *report, struct err *err)
@@ -61,7 +62,7 @@ static int end_checkout(
 	if (r >= 0)
 		r = env_apply(env, &(struct workspace_change){ .from = &now, .to = &node.tree },
 			&became, err);
-	/* If HEAD is the target already, the journal gets no movement. */
+	/* If HEAD is already the target, the journal gets no movement. */
 	if (r >= 0 && !strcmp(target, env->row.head))
 		r = history_set_pending(&env->history, env->row.name, NULL, err);
 	else if (r >= 0)
@@ -80,8 +81,8 @@ int recovery_run(struct env *env, struct report *report, struct err *err)
 		return 0;
 	snprintf(target, sizeof(target), "%s", abort ? env->row.head : env->row.pending);
 	/*
-	 * Programs that a checkout --live left running go on, so their tree is changed in place,
-	 * not replaced.
+	 * After a checkout --live, programs may be running.  They go on, so their tree is changed
+	 * in place and not replaced.
 	 */
 	int r = abort ? running_kill(env, err) : running_show(env, err);
 	if (r >= 0)

@@ -8,8 +8,8 @@
 #include "ops/env.h"
 
 /*
- * Complete an interrupted checkout or restore, or undo it if env is open with ENV_ABORT.  The
- * report says which was done, and which files could not be restored.  Does nothing if nothing was
- * interrupted, or if env is not open for writing the live tree.
+ * Complete an interrupted checkout or restore.  If env is open with ENV_ABORT, undo it instead.
+ * The outcome is noted in the report, and so is each file that could not be restored.  Nothing is
+ * done if nothing was interrupted, or if env is not open for writing the live tree.
  */
 int recovery_run(struct env *env, struct report *report, struct err *err);

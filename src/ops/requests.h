@@ -1,8 +1,8 @@
 /*
  * requests - request, row and result of every operation.
  *
- * They are in one file because every face (op.h) needs them all, and because they show in one place
- * all that strata can be asked to do.
+ * They are in one file because every face (op.h) needs them all.  Also, the file shows all
+ * operations of strata in one place.
  */
 #pragma once
 #include "confine/grantwire.h"
@@ -18,11 +18,11 @@
 #include "query/search.h"
 #include "sandbox/sandbox_run.h"
 
-/* init */
+/* Request and result of init. */
 struct init_request {
-	const char *from;    /* a directory */
-	const char *tarball; /* or a file, "-" for standard input */
-	bool empty;          /* or nothing */
+	const char *from;    /* seed from a directory */
+	const char *tarball; /* or seed from a tar archive; "-": standard input */
+	bool empty;          /* or begin with an empty tree */
 	bool in_place;       /* the directory itself becomes the live tree */
 	struct param_texts exclude;
 	const char *backend;
@@ -39,10 +39,12 @@ struct init_result {
 	uint64_t bytes;
 	struct store_stats store;
 	const struct report *report;
-	bool incomplete; /* something could not be read */
+	bool incomplete; /* a file could not be read */
 };
 
-/* choices: the sources that an init could be given, for an init_request without a source */
+/*
+ * Result of choices: the sources that an init could be given, for an init_request without a source.
+ */
 #define CHOICES_MAX 5
 struct choices_one {
 	const char *arguments;
@@ -56,30 +58,30 @@ struct choices_result {
 	size_t n;
 };
 
-/* kill, relay.signal */
+/* Request of kill and relay.signal. */
 struct kill_request {
 	int64_t process;               /* kill only */
 	const struct jsonread *signal; /* number or name; NULL: TERM */
 };
 
-/* cancel */
+/* Request of cancel. */
 struct cancel_request {
-	const struct jsonread *id; /* of a request of the same connection */
+	const struct jsonread *id; /* id of another request of the same connection */
 };
 
-/* relay */
+/* Request of relay. */
 struct relay_request {
 	const char *operation;
 };
 
-/* ctl */
+/* Request of ctl. */
 struct ctl_request {
 	const char *method;
 	struct param_texts pairs; /* KEY=VALUE */
 	bool lines;
 };
 
-/* commit */
+/* Request and result of commit. */
 struct commit_request {
 	const char *message;
 	bool allow_empty;
@@ -91,21 +93,21 @@ struct commit_result {
 };
 void commit_result_json(struct json *out, const void *result);
 
-/* auto: result struct commit_result */
+/* Request of auto.  The result is a struct commit_result. */
 struct auto_request {
 	struct param_texts command; /* the command that made the changes, if it is known */
 	bool end;                   /* end all programs first */
 };
 
-/* stores: the owner runs it now and then */
+/* Result of stores, which the owner runs now and then. */
 #define STORES_STATE 17
 struct stores_result {
 	char state[STORES_STATE]; /* mapped_state in hexadecimal digits; "": no file is mapped */
 };
 
-/* checkout, undo, redo: result struct movement */
+/* Request of checkout, undo and redo.  The result is a struct movement. */
 struct checkout_request {
-	const char *ref; /* NULL with abort */
+	const char *ref; /* NULL if 'abort' is set */
 	bool no_safety;
 	bool live;
 	bool abort; /* undo a checkout that was interrupted */
@@ -114,13 +116,13 @@ struct step_request {
 	int64_t steps;
 };
 
-/* A policy that was read once, for all the commands that run under it. */
+/* A policy that was read once, for all commands that run under it. */
 struct exec_policy {
 	struct policy policy;
 	int denials; /* descriptor that gets each denial; -1: none */
 };
 
-/* exec, shell and supervise: where and as whom a program runs */
+/* For exec, shell and supervise: where a program runs, as which user, and what it may reach. */
 struct exec_place {
 	const char *cwd;
 	struct param_texts env; /* NAME=VALUE, or NAME for the caller's value */
@@ -129,12 +131,12 @@ struct exec_place {
 	bool host_sockets;       /* with net "host": the machine's abstract sockets, too */
 	struct param_texts bind; /* HOST:INSIDE[:ro] */
 	const char *policy;      /* file; NULL: none */
-	struct exec_policy
-		*ready;      /* set by other operations: policy read, denials opened already */
+	/* set by other operations: the policy was read and its denials were opened before */
+	struct exec_policy *ready;
 	const char *denials; /* with policy: a file or the number of a descriptor */
 };
 
-/* exec, shell */
+/* Request and result of exec and shell. */
 struct exec_request {
 	struct param_texts argv;
 	struct exec_place place;
@@ -144,29 +146,29 @@ struct exec_request {
 	bool no_commit;
 	bool trace; /* keep with the node what the command read and wrote */
 	bool quiet; /* print no node; only for the face */
-	/* Other operations set these, faces do not. */
+	/* These members are set only by other operations, not by faces. */
 	const char *message;    /* message of the node; NULL: made from the changed paths */
 	bool allow_empty;       /* make a node even if nothing changed */
 	struct bindspecs binds; /* place.bind after it was parsed */
 };
 struct exec_result {
 	struct sandbox_result sandbox;
-	struct err why; /* why the command could not be executed */
+	struct err why; /* reason why the command could not be executed */
 	bool never;     /* the command was ended before it began */
 	bool made;
 	struct noderow node;
-	const char *uncommitted; /* why the changes are in no node */
-	const char *untraced;    /* why there is no trace */
+	const char *uncommitted; /* reason why no node has the changes */
+	const char *untraced;    /* reason why there is no trace */
 	const char *unenforced;  /* unenforced parts of the policy, each on a line; NULL: none */
-	struct node_denial *denials; /* what the policy denied */
+	struct node_denial *denials; /* the denials of the policy */
 	size_t n_denials;
 	const char *degraded; /* features that the sandbox lacks, each on a line; NULL: none */
 	const struct report *report;
 };
 
-/* fork: rows are struct fork_row */
+/* Request, row and result of fork.  The rows are struct fork_row. */
 struct fork_request {
-	const char *name; /* name of the workspace; with count, the beginning of all names */
+	const char *name; /* name of the workspace; with 'count', prefix of all names */
 	const char *ref;  /* NULL: HEAD */
 	int64_t count;
 };
@@ -178,7 +180,7 @@ struct fork_result {
 	const struct report *report;
 };
 
-/* tournament: rows are struct tournament_row */
+/* Request, row and result of tournament.  The rows are struct tournament_row. */
 #define TOURNAMENT_CANDIDATES_MAX 64
 struct tournament_request {
 	const char *base; /* NULL: HEAD */
@@ -203,49 +205,49 @@ enum tournament_stage {
 	TOURNAMENT_SCORING,
 	TOURNAMENT_ENDED,
 };
-/* How far a candidate has come, as the process that runs it reports. */
+/* The state of a candidate, as reported by the process that runs it. */
 struct tournament_state {
 	enum tournament_stage stage;
 	bool ran, tested, scored; /* the command, the test or the score command has a result */
 	bool passed;
 	bool timed_out;
-	bool unrunnable; /* the candidate could not be run, such as without a shell */
+	bool unrunnable; /* the candidate could not be run, for example because there is no shell */
 	int exit_status, test_exit;
 	double score;
 	char node[NODE_ID];     /* "": none */
-	uint32_t judge_changed; /* bit i: the candidate changed path i of the judge */
+	uint32_t judge_changed; /* bit i is set if the candidate changed path i of the judge */
 	struct err failure;     /* an error of strata itself; code 0: none */
 };
 struct judge;
 struct tournament_row {
 	const char *name;
 	const char *command;
-	const char *log; /* path */
+	const char *log; /* path of the log */
 	struct tournament_state state;
 	const struct judge *judge;
 	bool cancelled;
-	int64_t began;    /* when_monotonic */
-	int64_t duration; /* ns, once it has ended */
+	int64_t began;    /* value of when_monotonic at the start */
+	int64_t duration; /* ns; set when the candidate has ended */
 };
 /* The state that op_context.watch gets. */
 struct tournament_watch {
 	const struct tournament_row *const *rows;
 	size_t n;
-	int64_t now; /* when_monotonic */
+	int64_t now; /* value of when_monotonic */
 };
 struct tournament_result {
 	char base[NODE_ID];
 	const char *winner; /* NULL: none */
 	char winner_node[NODE_ID];
 	bool adopted;
-	struct movement moved; /* how the winner was checked out, if adopted is set */
-	struct err why;        /* why the winner could not be adopted; code 0: no failure */
-	struct err left;       /* why a workspace could not be removed; code 0: no failure */
+	struct movement moved; /* if adopted is set: the movement that checked the winner out */
+	struct err why;        /* reason why the winner could not be adopted; code 0: no failure */
+	struct err left;       /* reason why a workspace could not be removed; code 0: no failure */
 	int signal;            /* the signal that ended the tournament, or 0 */
 	const struct report *report;
 };
 
-/* workspaces */
+/* Request and row of workspaces. */
 struct workspaces_request {
 	const char *action; /* NULL: list; "delete" */
 	const char *name;
@@ -258,7 +260,7 @@ struct workspaces_result {
 	const char *deleted;
 };
 
-/* restore */
+/* Request and result of restore. */
 struct restore_request {
 	const char *ref;
 	struct param_texts paths;
@@ -268,53 +270,56 @@ struct restore_result {
 	const struct report *report;
 };
 
-/* cp */
+/* Request and result of cp. */
 struct cp_request {
 	const char *from; /* REF:PATH, or a path of the host; "-": standard input */
 	const char *to;   /* a path of the host, or REF:PATH; "-": standard output */
 };
 struct cp_result {
-	const char *ref; /* id, or "work" */
-	struct str path; /* path in ref */
+	const char *ref; /* id of the node, or "work" */
+	struct str path; /* path in the tree of 'ref' */
 	const char *host;
 	bool into; /* the copy went into the live tree; changes is set */
 	struct treediff_counts changes;
-	uint64_t entries, bytes; /* how much was copied */
+	uint64_t entries, bytes; /* number of entries and bytes that were copied */
 	const struct report *report;
 };
 
-/* ps: rows are struct ps_row */
+/* Request and row of ps.  The rows are struct ps_row. */
 struct ps_known {
 	int64_t number;
 	const char *kind;
-	int task; /* pid of the task of the owner that runs it */
+	int task; /* pid of the owner's task that runs the command */
 	struct param_texts argv;
 	int64_t began;
 };
 struct ps_request {
-	const struct ps_known *known; /* what the owner runs; not for faces */
+	const struct ps_known *known; /* the commands that the owner runs; not set by faces */
 	size_t n_known;
 };
 struct ps_row {
 	int pid;      /* pid inside the sandbox; 0: no process yet */
 	int host_pid; /* pid outside the sandbox; 0: not known */
-	uint32_t uid; /* inside */
+	uint32_t uid; /* user id in the sandbox */
 	int64_t started;
 	struct param_texts argv;
-	const struct ps_known *known; /* the owner's command it belongs to, or NULL */
+	const struct ps_known *known; /* the owner's command that the process belongs to, or NULL */
 };
 
-/* grant, revoke: requests are struct grantwire_request, rows struct grantwire_answer */
+/*
+ * Result of grant and revoke.  Their requests are struct grantwire_request, and their rows struct
+ * grantwire_answer.
+ */
 struct grant_result {
 	const struct grantwire_request *request;
-	int64_t changed; /* commands */
+	int64_t changed; /* number of commands that were changed */
 	int64_t refused;
 };
 
-/* tag, tags */
+/* Request, row and result of tag and tags. */
 struct tag_request {
 	const char *name;
-	const char *ref; /* NULL: show the tag, or set a new one at HEAD */
+	const char *ref; /* NULL: show the tag, or make a new tag at HEAD */
 	bool remove;
 };
 struct tag_result {
@@ -327,41 +332,41 @@ struct tag_row {
 	const char *id;
 };
 
-/* delete, show */
+/* Request of delete and show. */
 struct ref_request {
 	const char *ref;
 };
 
-/* delete, head */
+/* Result of delete and head. */
 struct id_result {
 	char id[NODE_ID];
 };
 
-/* retain */
+/* Request of retain. */
 struct retain_request {
 	int64_t keep;
 	uint64_t max_bytes;
 	bool dry_run;
 };
 
-/* gc */
+/* Request and result of gc. */
 struct gc_request {
-	uint64_t max_layers; /* bytes; 0: as before */
+	uint64_t max_layers; /* bytes; 0: the limit does not change */
 };
 struct gc_result {
 	struct store_stats freed;
 	struct store_stats store;
-	struct usage less;       /* how much each part of the environment has shrunk */
-	uint64_t database;       /* bytes of the database on disk */
+	struct usage less; /* number of bytes by which each part of the environment has shrunk */
+	uint64_t database; /* bytes of the database on disk */
 	uint64_t database_freed; /* bytes by which the database has shrunk */
 };
 
-/* du */
+/* Result of du. */
 struct du_result {
 	struct usage usage;
 };
 
-/* destroy */
+/* Request and result of destroy. */
 struct destroy_request {
 	bool yes;  /* do not ask; only for the face */
 	bool kill; /* end owners and programs of the environment */
@@ -369,13 +374,13 @@ struct destroy_request {
 struct destroy_result {
 	const char *root;
 	bool destroyed;
-	uint64_t removed;      /* how many names were removed */
+	uint64_t removed;      /* number of names that were removed */
 	bool stays;            /* the empty directory could not be removed */
-	const char *why_alone; /* why only this user's own ids could be used, or NULL */
+	const char *why_alone; /* reason why only this user's own ids could be used, or NULL */
 	const struct report *report;
 };
 
-/* status */
+/* Result of status. */
 struct status_result {
 	const char *root;
 	const char *name;
@@ -393,7 +398,8 @@ struct status_result {
 	const char *const *ignore;
 	size_t n_ignore;
 	const struct running_process *processes;
-	size_t n_processes; /* number of all; processes has at most RUNNING_LIST_MAX */
+	/* number of all processes; 'processes' lists at most RUNNING_LIST_MAX */
+	size_t n_processes;
 	bool processes_unknown;
 	const struct node_bind *binds; /* binds that the processes have */
 	size_t n_binds;
@@ -404,7 +410,7 @@ struct status_result {
 	const struct report *report;
 };
 
-/* log, branches: rows are struct noderow; show: result struct show_result */
+/* Request of log, and result of show.  The rows of log and branches are struct noderow. */
 struct log_request {
 	const char *ref; /* only this node and its ancestors */
 	int64_t limit;
@@ -417,7 +423,7 @@ struct show_result {
 	struct nodetrace trace;
 };
 
-/* diff: rows are struct diff_row */
+/* Request, row and result of diff.  The rows are struct diff_row. */
 struct diff_request {
 	const char *a;
 	const char *b;                 /* NULL: the live tree */
@@ -425,18 +431,18 @@ struct diff_request {
 	struct param_texts paths;
 };
 struct diff_result {
-	const char *a; /* ids, or "work" */
+	const char *a; /* ids of the nodes; "work" for the live tree */
 	const char *b;
 	struct treediff_counts counts;
 };
-/* A row of diff: the change, and the contents of text files when patch was asked for. */
+/* A row of diff: the change, and its patch if the request asks for patches. */
 struct diff_row {
 	const struct treediff_change *change;
-	struct str patch; /* unified diff; empty when there is none */
+	struct str patch; /* unified diff; empty if there is none */
 	bool binary;
 };
 
-/* ls, cat, find, grep, file-log, blame */
+/* Requests, rows and results of ls, cat, find, grep, file-log and blame. */
 struct ls_request {
 	const char *where; /* REF[:PATH] */
 	bool recursive;
@@ -452,7 +458,7 @@ struct ls_row {
 struct cat_request {
 	const char *where;
 };
-/* Without a data sink the content comes here, up to CAT_RESULT_MAX. */
+/* Without a data sink, the result contains the content, up to CAT_RESULT_MAX. */
 #define CAT_RESULT_MAX ((uint64_t)4 << 20)
 struct cat_result {
 	const char *ref;
@@ -482,7 +488,7 @@ struct find_row {
 	const struct entry *entry;
 };
 struct grep_row {
-	const char *ref; /* with --all: the first node that has the line */
+	const char *ref; /* with --all: the first node that contains the line */
 	const struct search_match *match;
 };
 struct grep_result {
@@ -494,7 +500,7 @@ struct grep_result {
 struct path_request {
 	const char *path;
 };
-/* file-log: rows are struct lineage_version */
+/* Result of blame.  (The rows of file-log are struct lineage_version.) */
 struct blame_result {
 	struct str path;
 	bool found;
@@ -503,7 +509,7 @@ struct blame_result {
 	bool present;
 };
 
-/* export, import */
+/* Requests and results of export and import. */
 struct export_request {
 	const char *ref;
 	const char *format; /* tar, dir */
@@ -513,7 +519,7 @@ struct export_result {
 	char id[NODE_ID];
 	uint64_t entries;
 	uint64_t bytes;
-	const struct report *report; /* what could not be written */
+	const struct report *report; /* the files that could not be written */
 };
 struct import_request {
 	const char *file;
@@ -522,10 +528,10 @@ struct import_request {
 struct import_result {
 	struct noderow node;
 	uint64_t entries;
-	const struct report *report; /* members that were refused */
+	const struct report *report; /* the members that were refused */
 };
 
-/* fsck: rows are struct verify_error */
+/* Request and result of fsck.  The rows are struct verify_error. */
 struct fsck_request {
 	bool repair;
 };
@@ -533,14 +539,18 @@ struct fsck_result {
 	bool ok;
 	uint64_t objects, nodes, bytes, errors;
 	uint64_t rescued, dropped;
-	uint64_t layers; /* layers whose files are not their tree's; a repair has them rebuilt */
+	/*
+	 * number of layers whose files differ from their tree; a repair makes strata rebuild them
+	 */
+	uint64_t layers;
 	bool repaired;
 };
 
-/* worker: rows are struct worker_row */
+/* Row and result of worker. */
 struct worker_row {
 	const char *event; /* "ready", or "unenforced" */
-	const char *text;  /* unenforced: what is not enforced; else NULL */
+	/* with "unenforced": the part of the policy that is not enforced; else NULL */
+	const char *text;
 };
 
 struct worker_result {
@@ -548,10 +558,11 @@ struct worker_result {
 	struct err missing; /* the missing layer, if status is WORKERRUN_UNCONFINED */
 };
 
-/* doctor: rows are struct doctor_row */
+/* Row of doctor. */
 struct doctor_row {
 	const char *name;
 	bool ok;
 	const char *detail;
-	const char *remedy; /* what is lost without the feature, and what to do; NULL when ok */
+	/* effect of the missing feature, and the remedy; NULL if the feature is there */
+	const char *remedy;
 };

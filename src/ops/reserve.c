@@ -14,8 +14,8 @@ void reserve_make(int rootfd)
 		return;
 	owned_fd int fd = at_create(rootfd, RESERVE_NAME, O_WRONLY, 0600, &ignored);
 	/*
-	 * If the file system cannot reserve blocks, do without a reserve: the file would have to be
-	 * filled with bytes.
+	 * If the file system cannot reserve blocks, there is no reserve, since the file would have
+	 * to be filled with bytes.
 	 */
 	if (fd >= 0 && fallocate(fd, 0, 0, RESERVE_SIZE) < 0)
 		(void)unlinkat(rootfd, RESERVE_NAME, 0);

@@ -1,9 +1,10 @@
 /*
- * reserve - keeps room on the disk for the commands that free room.
+ * reserve - keeps disk space for the commands that free disk space.
  *
  * On a file system without a free block the database cannot be opened for writing: Btrfs, for
- * example, needs new blocks even to overwrite data.  Then 'gc' and 'checkout --no-safety' remove
- * ROOT/reserve, a file of RESERVE_SIZE bytes.  They make a new one when they are done.
+ * example, needs new blocks even to overwrite data.  So the environment has a file ROOT/reserve of
+ * RESERVE_SIZE bytes.  On a full disk, 'gc' and 'checkout --no-safety' remove this file first.
+ * They make a new one at their end.
  */
 #pragma once
 #include <stdbool.h>
@@ -11,7 +12,7 @@
 #define RESERVE_NAME "reserve"
 #define RESERVE_SIZE (1 << 20)
 
-/* Make the reserve, unless it is there or the disk has no room for it. */
+/* Make the reserve, unless it exists or the disk has no room for it. */
 void reserve_make(int rootfd);
 /* Remove the reserve of the environment at root.  Returns whether there was one. */
 bool reserve_release(const char *root);

@@ -1,4 +1,4 @@
-/* retain - apply retention: thin out old history. */
+/* retain - apply retention: delete a part of the old nodes. */
 #include <stdlib.h>
 
 #include "core/mem.h"
@@ -14,8 +14,8 @@ static const struct param params[] = {
 };
 
 /*
- * The nodes that were dropped.  Their rows are emitted after the transaction, because a slow reader
- * of the rows must not hold it open.
+ * The nodes that were dropped.  Their rows are emitted after the transaction.  Otherwise a slow
+ * reader of the rows would keep the transaction open.
  */
 struct dropping {
 	struct arena *arena;

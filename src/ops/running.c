@@ -27,7 +27,10 @@ int running_leave(struct env *env, struct err *err)
 		return run;
 	for (size_t i = 0; i < 2; i++)
 		close_fd(&env->locks[i]);
-	/* The attachment in env belongs to the parent, so this child attaches by itself. */
+	/*
+	 * The attachment in env belongs to the parent process, so this child attaches to the
+	 * sandbox itself.
+	 */
 	int r = sandbox_attach(run, env->row.name, &env->sandbox, err);
 	env->attached = r > 0;
 	if (r < 0)
@@ -37,8 +40,8 @@ int running_leave(struct env *env, struct err *err)
 }
 
 /*
- * Whether the machine's abstract sockets must be blocked.  Without the machine's network they are
- * out of reach anyway.
+ * Whether the machine's abstract sockets must be blocked.  Without the machine's network, programs
+ * cannot reach them anyway.
  */
 static bool is_scoped(const struct running_net *net)
 {
@@ -116,7 +119,10 @@ int running_freeze(struct env *env, struct report *report, struct err *err)
 	struct err why = { 0 };
 	int r = env->attached ? sandbox_freeze(&env->sandbox, &why) : 0;
 
-	/* A node captured while programs write is better than none, if the report says so. */
+	/*
+	 * A node that was captured while programs write is better than no node, if the report
+	 * contains this fact.
+	 */
 	if (r == -ERR_UNSUPPORTED || r == -ERR_NOT_FOUND) {
 		if (r == -ERR_UNSUPPORTED)
 			report_add(report, REPORT_CHANGING, STR(""),
@@ -128,7 +134,7 @@ int running_freeze(struct env *env, struct report *report, struct err *err)
 	return r;
 }
 
-/* Let the programs go on.  If this fails, they are thawed when the sandbox is detached. */
+/* Let the programs run again.  If this fails, they are thawed when the sandbox is detached. */
 void running_thaw(struct env *env)
 {
 	struct err ignored = { 0 };
@@ -137,7 +143,7 @@ void running_thaw(struct env *env)
 		(void)sandbox_thaw(&env->sandbox, &ignored);
 }
 
-/* Note in env, and in ROOT/run for later commands, that no program runs any more. */
+/* Note that no program runs any more, in env and for later commands in ROOT/run. */
 static void note_over(struct env *env)
 {
 	struct err ignored = { 0 };
@@ -208,8 +214,8 @@ int running_count(struct env *env, const char *workspace)
 	int n = sandbox_count(&sandbox, &ignored);
 	sandbox_detach(&sandbox);
 	/*
-	 * Processes cannot be counted without a /proc, or if the holder is stopped.  At least one
-	 * is left, because a holder ends with the last process.
+	 * Processes cannot be counted without a /proc, or if the holder is stopped.  There is at
+	 * least one process, because a holder ends with the last process.
 	 */
 	return n < 0 ? 1 : n;
 }

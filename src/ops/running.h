@@ -1,40 +1,40 @@
 /*
  * running - the programs that run in a workspace.
  *
- * An environment that is opened for writing is attached to the sandbox of its workspace, if there
- * is one (env.c).
+ * When an environment is opened for writing, it is attached to the sandbox of its workspace, if
+ * there is one (env.c).
  */
 #pragma once
 #include "ops/env.h"
 #include "sandbox/bindspec.h"
 
-/* The network that programs get. */
+/* The network of programs. */
 struct running_net {
-	bool none;         /* no network; otherwise the machine's */
-	bool host_sockets; /* the machine's abstract sockets, too: scope.h */
+	bool none;         /* no network; without this flag, the machine's network */
+	bool host_sockets; /* the machine's abstract sockets can be reached, too (scope.h) */
 };
 
 /*
- * Check that programs can have this network.  Fails with ERR_BUSY if programs with another network
- * run in the workspace.
+ * Check whether programs can have this network.  Fails with ERR_BUSY if programs with another
+ * network run in the workspace.
  */
 int running_prepare(struct env *env, const struct running_net *net, struct err *err);
 
 /*
- * Give the sandbox of the workspace to the caller, who detaches it.  Starts one if there is none.
- * Call running_prepare first.  Afterwards env is attached to no sandbox.
+ * Attach the caller to the sandbox of the workspace, and detach env.  The caller detaches *out at
+ * the end.  A sandbox is started if there is none.  Call running_prepare first.
  */
 int running_take(
 	struct env *env, const struct running_net *net, struct sandbox *out, struct err *err);
 
 /* Whether programs must be run by a child, which first calls running_leave. */
 bool running_needs_child(const struct env *env);
-/* In that child, close the locks and enter the user namespace in which programs run. */
+/* Called in that child: close the locks and enter the user namespace in which programs run. */
 int running_leave(struct env *env, struct err *err);
 
 /*
- * Freeze all programs, so that files do not change.  If this machine cannot freeze programs, that
- * is noted in report and is no failure.
+ * Freeze all programs, so that files do not change.  If this machine cannot freeze programs, this
+ * is no failure, but is noted in report.
  */
 int running_freeze(struct env *env, struct report *report, struct err *err);
 void running_thaw(struct env *env);
@@ -47,18 +47,18 @@ int running_roll_back(struct env *env, struct err *err);
 /* Kill all programs. */
 int running_kill(struct env *env, struct err *err);
 /*
- * End the sandbox if no program runs in it.  Returns true if no program runs; then none can start
- * before the lock on the workspace is released.
+ * End the sandbox if no program runs in it.  Returns true if no program runs.  In that case no
+ * program can start before the lock on the workspace is released.
  */
 bool running_dismiss(struct env *env);
 /* Kill the programs of another workspace, whose lock the caller holds. */
 int running_end(struct env *env, const char *workspace, struct err *err);
-/* Make later changes of the live tree through the mount that running programs see. */
+/* Make later changes of the live tree through the mount that the running programs see. */
 int running_show(struct env *env, struct err *err);
 
 /*
- * Returns the number of processes in a workspace: 0 if its sandbox cannot be reached, and 1 if they
- * cannot be counted.
+ * Returns the number of processes in a workspace.  The number is 0 if its sandbox cannot be
+ * reached, and 1 if the processes cannot be counted.
  */
 int running_count(struct env *env, const char *workspace);
 
@@ -66,7 +66,7 @@ struct running_process {
 	int pid; /* pid inside the sandbox */
 	const char *command;
 };
-/* List the first RUNNING_LIST_MAX processes, in arena.  Returns how many there are in all. */
+/* List the first RUNNING_LIST_MAX processes, in arena.  Returns the number of all processes. */
 #define RUNNING_LIST_MAX 64
 size_t running_list(struct env *env, struct arena *arena, struct running_process **list);
 

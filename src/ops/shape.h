@@ -23,19 +23,19 @@
 	"mapped:int "                                                                              \
 	"completed:int list:[{kind:text path:text reason:text}]} "
 
-/* Add the content of a file: its length, its encoding, and its text or base64. */
+/* Add the members for a content: its length, its encoding, and the text or base64. */
 #define SHAPE_CONTENT "bytes_returned:int encoding:text content:text "
 void shape_content(struct json *out, struct str content);
-/* Add the sizes of a store or a part of it. */
+/* Add a member with the sizes of a store or of a part of it. */
 void shape_stats(struct json *out, const char *key, const struct store_stats *stats);
-/* Add "exceptions": {...}. */
+/* Add the member "exceptions", an object. */
 void shape_report(struct json *out, const struct report *report);
-/* Add "changes": {...}. */
+/* Add the member "changes", an object. */
 void shape_counts(struct json *out, const struct treediff_counts *counts);
 /* Add the members of a change. */
 void shape_change(struct json *out, const struct treediff_change *change);
-/* Add "binds": [...], of a node or of the programs that run now. */
+/* Add the member "binds", a list: the binds of a node or of the running programs. */
 void shape_binds(struct json *out, const struct node_bind *binds, size_t n);
-/* Add a list of the lines of text.  If text is NULL, the list is empty. */
+/* Add a member with a list of the lines of text.  If text is NULL, the list is empty. */
 void shape_lines(struct json *out, const char *key, const char *text);
 void shape_denials(struct json *out, const struct node_denial *denials, size_t n);

@@ -8,11 +8,11 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-/* Look for the shell in the sandbox, because symbolic links lead elsewhere if followed outside. */
+/* Look for the shell in the sandbox.  Outside of it, symbolic links would lead elsewhere. */
 static const char *find_shell[] = { "/bin/sh", "-c",
 	"[ -x /bin/bash ] && exec /bin/bash -i; exec /bin/sh -i" };
 
-/* Own the workspace for as long as the shell runs, so that its changes are captured meanwhile. */
+/* Own the workspace as long as the shell runs, so that changes are captured while it runs. */
 static int run_owning(struct op_context *ctx, const struct exec_request *req,
 	struct exec_result *result, struct err *err)
 {
@@ -35,7 +35,7 @@ static int do_shell(struct op_context *ctx, const void *request, void *out, stru
 
 	req.argv = (struct param_texts){ find_shell, sizeof(find_shell) / sizeof(find_shell[0]) };
 	int r = ctx->owner ? run_owning(ctx, &req, out, &why) : -ERR_BUSY;
-	/* If the workspace has an owner already, that owner captures what the shell changes. */
+	/* If the workspace already has an owner, that owner captures the changes of the shell. */
 	if (r == -ERR_BUSY)
 		return exec_run(ctx, &req, out, err);
 	if (r < 0)

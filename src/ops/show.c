@@ -1,4 +1,4 @@
-/* show - find everything about one node. */
+/* show - find all data of one node. */
 #include "ops/requests.h"
 
 static const struct param params[] = {

@@ -64,7 +64,7 @@ static int compare_work(struct op_context *ctx, struct status_result *result, st
 			       &dirty, &result->changes, err);
 }
 
-/* Find the path of the live tree.  An overlay has none outside its sandbox. */
+/* Find the path of the live tree.  The live tree of an overlay has no path outside the sandbox. */
 static int find_live(struct op_context *ctx, struct status_result *result, struct err *err)
 {
 	if (ctx->env->kind->mounted)
@@ -77,8 +77,8 @@ static int find_live(struct op_context *ctx, struct status_result *result, struc
 }
 
 /*
- * Find out whether other programs have changed a directory that is used in place below the live
- * tree.
+ * Find out whether other programs have changed the base.  A base in place is a directory outside of
+ * strata.
  */
 static int find_drift(struct op_context *ctx, struct status_result *result, struct err *err)
 {

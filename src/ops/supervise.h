@@ -1,6 +1,7 @@
 /*
- * supervise - own a workspace until told to end, with an agent (supervise, shell) or without
- * (daemon).  ctx->owner does this work, because its code is in a layer above operations.
+ * supervise - owns a workspace until a signal or request ends this, with an agent (supervise,
+ * shell) or without one (daemon).  ctx->owner does this work, because its code is in a layer above
+ * the operations.
  */
 #pragma once
 #include "ops/requests.h"
@@ -8,8 +9,8 @@
 struct supervise_request {
 	struct param_texts argv; /* the agent and its arguments; empty: a daemon */
 	struct exec_place place;
-	bool leaves;  /* programs that the agent left running outlive the owner */
-	int64_t keep; /* for retention; 0: the default */
+	bool leaves;  /* running programs outlive the owner, if the agent left them */
+	int64_t keep; /* number of nodes to keep, for retention; 0: the default */
 	uint64_t max_bytes;
 };
 struct supervise_result {

@@ -22,8 +22,8 @@ static int explain_failure(const char *root, const struct statx *stx, struct err
 }
 
 /*
- * Find the owner of the environment.  That is the owner of the database, because another user may
- * have made the directory.  An environment that is being made has only the directory.
+ * Find the owner of the environment.  This is the owner of the database, because another user may
+ * have made the directory.  An environment that is still being made may have only the directory.
  */
 static int find_owner(int rootfd, struct statx *stx, struct err *err)
 {
@@ -47,7 +47,7 @@ int switchuser_to_owner(int rootfd, const char *root, struct err *err)
 	if (r < 0 || stx.stx_uid == 0)
 		return r;
 	snprintf(number, sizeof(number), "%u", stx.stx_uid);
-	/* A user whom the user database lacks gets the group of the environment's files. */
+	/* A user who is not in the user database gets the group of the environment's files. */
 	if (account_find(number, &account, &unlisted) < 0 || !strcmp(account.name, number)) {
 		account.gid = stx.stx_gid;
 		account.n_groups = 0;
@@ -57,8 +57,8 @@ int switchuser_to_owner(int rootfd, const char *root, struct err *err)
 		setresuid(stx.stx_uid, stx.stx_uid, stx.stx_uid) < 0)
 		return explain_failure(root, &stx, err);
 	/*
-	 * Without this, the files of this process in /proc would still belong to root, and the
-	 * process could not write its id map.
+	 * Without this call, root would still own the files of this process in /proc.  The process
+	 * could then not write its id map.
 	 */
 	if (prctl(PR_SET_DUMPABLE, 1) < 0)
 		return err_errno(err, "act as user %u", stx.stx_uid);

@@ -1,8 +1,11 @@
-/* table - every operation, most of them one per file of this folder, and every query method. */
+/*
+ * table - the table of all operations and query methods.  Most operations have a file of their own
+ * in this folder.
+ */
 #pragma once
 #include "ops/op.h"
 
-const struct op *table_at(size_t i);           /* NULL when there are no more */
+const struct op *table_at(size_t i);           /* NULL: i is past the end */
 const struct op *table_find(const char *name); /* NULL: no such operation */
 
 extern const struct op op_auto;    /* not in the table: see auto.c */

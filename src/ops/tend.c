@@ -12,8 +12,8 @@
 #define NICENESS 10
 
 /*
- * Maintain the layers and end.  Only rootfd is kept open: otherwise the reader of a pipe would wait
- * until this process closes the pipe, too.
+ * Maintain the layers and end.  Only rootfd is kept open.  With a pipe still open, the reader of
+ * the pipe would wait for the end of this process.
  */
 static _Noreturn void run_tend(int rootfd)
 {
@@ -23,7 +23,7 @@ static _Noreturn void run_tend(int rootfd)
 	(void)prctl(PR_SET_NAME, "strata-tend", 0, 0, 0);
 	(void)setpriority(PRIO_PROCESS, 0, NICENESS);
 	process_reset_signals();
-	/* The environment may be being destroyed by now (destroy.c). */
+	/* Another command may be destroying the environment by now (destroy.c). */
 	if (process_keep_only(&rootfd, 1, &ignored) >= 0 &&
 		at_exists(PROCESS_FIRST_KEPT, ENV_DATABASE) &&
 		chdir("/") == 0) /* by-name: no place */
@@ -31,7 +31,7 @@ static _Noreturn void run_tend(int rootfd)
 	_exit(0);
 }
 
-/* Fork twice, so that the new process is no child of this one and leaves no zombie. */
+/* Fork twice, so that the new process is no child of this process and leaves no zombie. */
 void tend_beside(int rootfd)
 {
 	pid_t pid = fork();

@@ -1,10 +1,10 @@
 /*
- * tournament - race candidates in forks of one node, and keep the one that passes the test.
+ * tournament - run candidates in forks of one node, and keep the best one that passes the test.
  *
- * The workspaces are forked in one go, then each candidate runs in a child (candidate.c), and then
+ * First all workspaces are forked.  Then each candidate runs in a child (candidate.c).  At the end
  * the winner is tagged and checked out.  No lock is held while candidates run.  Losers are killed
- * before the checkout, but their workspaces are removed after it, so that the checkout need not
- * wait.
+ * before the checkout.  Their workspaces are removed after the checkout, so that it need not wait
+ * for the removal.
  */
 #include <errno.h>
 #include <poll.h>
@@ -24,8 +24,8 @@
 #include "ops/table.h"
 #include "ops/tournamentdir.h"
 
-#define COMMAND_MAX 131071 /* bytes of one argument; the kernel's limit */
-#define TICK_MS 200        /* between two calls of watch, so that it can show the time */
+#define COMMAND_MAX 131071 /* maximum length of one argument in bytes, a limit of the kernel */
+#define TICK_MS 200        /* time between two calls of watch, which may show the time */
 #define WINNER_TAG "winner"
 
 static const struct param params[] = {
@@ -118,8 +118,8 @@ static size_t count_processors(void)
 /* ------------------------------------------------------------------- signals */
 
 /*
- * Receive through a descriptor the signals that would end this process.  Ignored signals stay
- * ignored.
+ * Block the signals that would end this process, and receive them through a descriptor.  Ignored
+ * signals stay ignored.
  */
 static int block_signals(struct tournament *t, struct err *err)
 {
@@ -130,8 +130,8 @@ static int block_signals(struct tournament *t, struct err *err)
 	if (t->signals < 0)
 		return err_errno(err, "signalfd");
 	/*
-	 * SIGPIPE is blocked, because the workspaces must be removed even if nobody reads the
-	 * output any more.
+	 * Block SIGPIPE, because the workspaces must be removed even if no process reads the output
+	 * any more.
 	 */
 	sigaddset(&set, SIGPIPE);
 	(void)sigprocmask(SIG_BLOCK, &set, &t->mask_before);
@@ -153,7 +153,7 @@ static void restore_signals(struct tournament *t)
 {
 	if (t->signals < 0)
 		return;
-	/* A signal that came too late is dropped, so that the caller gets the result. */
+	/* Drop a signal that came too late, so that the caller gets the result. */
 	(void)is_stopped(t);
 	(void)sigprocmask(SIG_SETMASK, &t->mask_before, NULL);
 	close_fd(&t->signals);
@@ -216,7 +216,7 @@ static int fork_workspaces(struct tournament *t, struct err *err)
 	r = find_judge(t, err);
 	if (r < 0)
 		return r;
-	/* A sweep that fails does not keep the tournament from starting. */
+	/* The tournament starts even if the sweep fails. */
 	(void)tournamentdir_sweep(ctx, &ignored);
 	r = tournamentdir_open(ctx, &t->dir, err);
 	if (r < 0)
@@ -227,7 +227,9 @@ static int fork_workspaces(struct tournament *t, struct err *err)
 	return fork_make(ctx, &forks, err);
 }
 
-/* Call work with the environment open.  The environment is closed while candidates run. */
+/*
+ * Open the environment, call work, and close the environment.  It is not open while candidates run.
+ */
 static int with_env(
 	struct tournament *t, int (*work)(struct tournament *t, struct err *err), struct err *err)
 {
@@ -262,7 +264,7 @@ static int emit_row(struct tournament *t, struct candidate *candidate, struct er
 	return op_emit(t->ctx, &candidate->row, err);
 }
 
-/* Cancel all but the winner.  Kill all of them before waiting for the first. */
+/* Cancel all candidates but the winner.  All are killed before the first one is waited for. */
 static void cancel_others(struct tournament *t)
 {
 	for (size_t i = 0; i < t->n; i++)
@@ -316,8 +318,8 @@ static int wait_for_candidates(struct tournament *t, struct err *err)
 		if (ready[t->n + i].revents)
 			candidate_read_output(&t->candidates[i]);
 	/*
-	 * The candidates are handled in the order given: if two have passed by now, the first of
-	 * them is the winner.
+	 * Handle the candidates in their given order: if two of them have passed meanwhile, the
+	 * first one is the winner.
 	 */
 	for (size_t i = 0; r >= 0 && i < t->n; i++)
 		if (ready[i].revents && t->candidates[i].pid)
@@ -356,7 +358,10 @@ static bool is_better(const struct tournament_state *a, const struct tournament_
 	return a->scored && (!b->scored || a->score > b->score);
 }
 
-/* Returns the best candidate that has passed, and of several with the same score the first. */
+/*
+ * Returns the best candidate that has passed.  If several have the best score, this is the first of
+ * them.
+ */
 static struct candidate *find_best(struct tournament *t)
 {
 	struct candidate *best = NULL;
@@ -371,7 +376,10 @@ static struct candidate *find_best(struct tournament *t)
 	return best;
 }
 
-/* Find the node of a candidate.  A child that was killed may have made it without reporting it. */
+/*
+ * Find the node of a candidate.  A child that was killed may have made a node that it has not
+ * reported.
+ */
 static int find_node(struct tournament *t, struct candidate *candidate, struct err *err)
 {
 	struct history_workspace row;
@@ -414,8 +422,8 @@ static int tag_winner(struct tournament *t, struct err *err)
 }
 
 /*
- * Check out the winner as the operation checkout does: programs that run are killed, and uncaptured
- * work goes into a safety node.
+ * Check out the winner as the operation checkout does: running programs are killed, and uncaptured
+ * work is saved in a safety node.
  */
 static void check_out_winner(struct tournament *t)
 {

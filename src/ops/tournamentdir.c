@@ -16,7 +16,7 @@
 
 #define PREFIX "tournament-"
 #define REASON "of a tournament, as "
-#define LOCK_MS 1000 /* how long to wait: a sweep holds the lock for a moment */
+#define LOCK_MS 1000 /* time to wait for a lock, since a sweep holds the lock only for a moment */
 #define NUMBER_MAX 999999999
 #define NUMBER_TRIES 1000
 
@@ -103,8 +103,8 @@ struct sweep {
 };
 
 /*
- * Whether a workspace was made for a tournament, as its reason says.  A live tree without a
- * workspace in the database counts as one of a tournament, too.
+ * Whether a workspace was made for a tournament, according to its reason.  A live tree without a
+ * workspace in the database counts as a tournament's, too.
  */
 static int is_of_tournament(struct env *env, const char *name, struct err *err)
 {
@@ -118,8 +118,8 @@ static int is_of_tournament(struct env *env, const char *name, struct err *err)
 }
 
 /*
- * Remove a workspace that a killed tournament has left.  If it is in use or cannot be removed, it
- * stays until the next sweep.
+ * Remove a workspace that a killed tournament has left.  A workspace that is in use or cannot be
+ * removed stays until the next sweep.
  */
 static int sweep_workspace(void *arg, int dirfd, const char *name, struct err *err)
 {
@@ -142,8 +142,8 @@ static int sweep_workspace(void *arg, int dirfd, const char *name, struct err *e
 }
 
 /*
- * Remove the lock or socket of a workspace that is gone: a sandbox may have started after the
- * workspace was removed.
+ * Remove the lock or socket of a workspace that does not exist any more.  A sandbox that starts
+ * after the removal of its workspace leaves such files.
  */
 static int sweep_file(void *arg, int dirfd, const char *name, struct err *err)
 {
@@ -180,7 +180,7 @@ int tournamentdir_sweep(struct op_context *ctx, struct err *err)
 struct numbers {
 	unsigned *list;
 	size_t n, cap;
-	unsigned highest; /* the highest number that a log or a workspace has */
+	unsigned highest; /* the highest number of a log or workspace */
 };
 
 static void numbers_release(struct numbers *numbers)

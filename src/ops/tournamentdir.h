@@ -1,14 +1,14 @@
 /*
  * tournamentdir - the number of a tournament, and the files that are named after it.
  *
- *	ROOT/work/tournament-7-2      workspace of the second candidate of tournament 7
- *	ROOT/log/tournament-7/        output of its candidates
- *	ROOT/run/tournament-7.alive   locked while the tournament runs
+ * 	ROOT/work/tournament-7-2      workspace of the second candidate of tournament 7
+ * 	ROOT/log/tournament-7/        output of its candidates
+ * 	ROOT/run/tournament-7.alive   locked while the tournament runs
  *
  * The logs of the last TOURNAMENTDIR_LOGS_MAX tournaments are kept.  A tournament that was killed
- * leaves workspaces although its lock is free: the next tournament, or gc, removes them.  A
- * workspace to which a user gave such a name is kept, because the database has another reason for
- * it.
+ * leaves workspaces although its lock is free.  The next tournament, or gc, removes these
+ * workspaces.  A user may give such a name to a workspace of his own.  It is kept, because the
+ * database has another reason for it.
  */
 #pragma once
 #include "ops/op.h"
@@ -19,8 +19,8 @@
 
 struct tournamentdir {
 	char name[TOURNAMENTDIR_NAME_MAX]; /* "tournament-7" */
-	const char *reason;                /* reason of its workspaces; in the context's arena */
-	int run;                           /* ROOT/run */
+	const char *reason; /* reason of the tournament's workspaces; in the context's arena */
+	int run;            /* ROOT/run */
 	int lock;
 	int logs; /* ROOT/log/tournament-7 */
 };
@@ -30,7 +30,8 @@ struct tournamentdir {
 /* Take the next number and remove old logs.  The environment is open with ENV_FORK. */
 int tournamentdir_open(struct op_context *ctx, struct tournamentdir *dir, struct err *err);
 /*
- * Remove the lock, so that workspaces that are left may be swept.  dir may be TOURNAMENTDIR_INIT.
+ * Remove the lock, so that a sweep can remove workspaces that are left.  dir may be
+ * TOURNAMENTDIR_INIT.
  */
 void tournamentdir_close(struct tournamentdir *dir);
 
@@ -44,7 +45,7 @@ const char *tournamentdir_log(const struct tournamentdir *dir, const struct env 
 int tournamentdir_remove(
 	struct op_context *ctx, const char *workspace, int wait_ms, struct err *err);
 /*
- * Remove what killed tournaments have left.  The environment is open with ENV_FORK, or the store is
- * held alone.
+ * Remove the workspaces and files that killed tournaments have left.  The environment is open with
+ * ENV_FORK, or this process has the store alone.
  */
 int tournamentdir_sweep(struct op_context *ctx, struct err *err);

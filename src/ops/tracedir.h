@@ -1,6 +1,4 @@
-/*
- * tracedir - bundles, and paths in them, as a user types them.
- */
+/* tracedir - bundles, and paths in bundles, by the names that a user types. */
 #pragma once
 #include "core/arena.h"
 #include "core/param.h"
@@ -15,8 +13,8 @@ extern const struct param tracedir_params[];
 /* Open the bundle in a directory that the user has typed.  Returns NULL on error. */
 struct bundle *tracedir_open(const char *dir, struct err *err);
 /*
- * Returns the path that a user has typed, in the form that the bundle has.  A relative path begins
- * at the directory where the command ran.
+ * Returns a path that a user has typed in the form that paths in the bundle have.  A relative path
+ * begins at the directory where the command ran.
  */
 struct str tracedir_path(const struct bundle *bundle, const char *text, struct arena *arena);
 /* Whether path is top or below it. */

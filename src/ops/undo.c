@@ -1,6 +1,7 @@
 /*
- * undo, redo - go back and forward again along the journal of HEAD.  Uncaptured work is the newest
- * change: it is saved in a safety node, and the first step back leads to the state before it.
+ * undo, redo - move HEAD back and forward again along its journal.  Uncaptured work counts as the
+ * newest change: it is saved in a safety node, and the first step back leads to the state before
+ * that work.
  */
 #include "ops/requests.h"
 

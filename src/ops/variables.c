@@ -7,9 +7,9 @@
 #include "core/text.h"
 
 #define DEFAULT_PATH "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#define ROOTS_OWN 4 /* default variables that only root gets */
+#define ROOTS_OWN 4 /* number of default variables that only root gets */
 
-/* Variables that tell programs how to talk to this terminal. */
+/* Variables that describe the terminal and the locale. */
 static const char *const passed[] = { "TERM", "COLORTERM", "NO_COLOR", "LANG", "LC_ALL", "LC_CTYPE",
 	"LC_MESSAGES", "TZ" };
 
@@ -94,8 +94,8 @@ static void add_defaults(
 	const struct exec_place *place, struct arena *arena, struct param_texts *list)
 {
 	/*
-	 * Only root gets the last ROOTS_OWN of these.  For another user, the sandbox looks them
-	 * up.
+	 * Only root gets the last ROOTS_OWN variables.  For another user, the sandbox looks up
+	 * their values.
 	 */
 	static const char *const defaults[] = { DEFAULT_PATH, "container=strata", "HOME=/root",
 		"USER=root", "LOGNAME=root", "SHELL=/bin/sh" };

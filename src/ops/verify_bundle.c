@@ -1,4 +1,4 @@
-/* verify_bundle - check whether a bundle is whole. */
+/* verify_bundle - check whether a bundle is complete and undamaged. */
 #include <fcntl.h>
 
 #include "core/at.h"

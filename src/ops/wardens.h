@@ -2,17 +2,20 @@
  * wardens - waits until no command of a workspace has a warden any more (confine/warden.h).
  *
  * A warden makes stubs in the live tree and removes them when its command has ended (core/stub.h).
- * It does so through the mounts of the command's sandbox.  So the next sandbox, and a checkout,
- * wait until the wardens of the last sandbox are gone: two overlays must not change the same upper
- * directory.  Each warden holds a shared lock on ROOT/run/NAME.wardens.
+ * It does so through the mounts of the command's sandbox.  Two overlays must not change the same
+ * upper directory.  So the next sandbox, and a checkout, wait until the wardens of the last sandbox
+ * have ended.  Each warden holds a shared lock on ROOT/run/NAME.wardens.
  */
 #pragma once
 #include "ops/env.h"
 
-/* Take the lock for a warden that is about to be made and inherits it.  Returns its descriptor. */
+/*
+ * Take the shared lock for a warden that is about to be made.  The warden inherits the lock.
+ * Returns its descriptor.
+ */
 int wardens_join(struct env *env, struct err *err);
 /*
- * Wait a moment until no warden is left.  Returns whether none is left.  Called for a workspace
+ * Wait a moment until no warden is left.  Returns true if none is left.  Called for a workspace
  * without a sandbox: when a sandbox ends, its wardens end, too.
  */
 bool wardens_wait(struct env *env);

@@ -1,4 +1,4 @@
-/* worker - serve files under a policy.  The code that does this is in worker/. */
+/* worker - serve files under a policy.  The code for this is in worker/. */
 #include "ops/requests.h"
 #include "worker/workerrun.h"
 

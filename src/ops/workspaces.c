@@ -48,8 +48,8 @@ static int list_workspaces(struct op_context *ctx, struct err *err)
 }
 
 /*
- * Remove a live tree.  This is tried again, because a program that was just killed may still add
- * files.
+ * Remove a live tree.  The removal is tried several times, because a program that was just killed
+ * may still add files.
  */
 static int destroy_tree(struct workspace *workspace, struct err *err)
 {
@@ -77,7 +77,8 @@ int workspaces_remove(
 		return run;
 	snprintf(file, sizeof(file), "%s.lock", name);
 	/*
-	 * While this process holds the lock, no other command works in the workspace or starts to.
+	 * While this process holds the lock, no other command works in the workspace or can start
+	 * to.
 	 */
 	owned_fd int lock = lock_take(run, file, LOCK_EXCLUSIVE, wait_ms, "workspaces", err);
 	if (lock < 0)
@@ -93,8 +94,8 @@ int workspaces_remove(
 	if (!workspace)
 		return -(int)err->code;
 	/*
-	 * The workspace is deleted from the history first, because a live tree without a workspace
-	 * does no harm.
+	 * Delete the workspace from the history first, because a live tree without a workspace does
+	 * no harm.
 	 */
 	if (known)
 		r = history_workspace_delete(&env->history, name, err);

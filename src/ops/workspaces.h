@@ -1,11 +1,12 @@
-/* workspaces - remove a workspace, for workspaces, tournament and gc. */
+/* workspaces - removes a workspace, for the operations workspaces, tournament and gc. */
 #pragma once
 #include "ops/env.h"
 
 /*
- * Kill the programs of a workspace, delete it from the database and remove its live tree.  Also
- * removes a live tree without a workspace.  env is open with ENV_FORK, or holds the store alone
- * after env_enter.  Fails with ERR_BUSY if the workspace is still locked after wait_ms.
+ * Kill the programs of a workspace, delete the workspace from the database and remove its live
+ * tree.  A live tree without a workspace is removed, too.  env must be open with ENV_FORK, or
+ * env_enter was called and this process has the store alone.  Fails with ERR_BUSY if the workspace
+ * is still locked after wait_ms.
  */
 int workspaces_remove(
 	struct env *env, const char *name, int wait_ms, struct report *report, struct err *err);
