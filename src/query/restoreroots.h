@@ -1,0 +1,45 @@
+/*
+ * restoreroots - the directories in which files may be restored.
+ *
+ * A directory is opened once, when it is added, and symlinks in its path are followed then.  Later
+ * only its descriptor is used.  So a target lies below that very directory, whatever has been put
+ * at its path meanwhile.  No component of a target below the directory may be a symlink.
+ *
+ * A target is an absolute path.  It may begin with the path that was given for the directory, or
+ * with the path that the directory had when it was added.
+ *
+ * A directory called ".zfs" is refused, since making a directory there makes a ZFS snapshot.
+ *
+ * A struct of zeros has no directories, so every target is refused.
+ */
+#pragma once
+#include "core/err.h"
+#include "core/str.h"
+
+struct restoreroots {
+	struct restoreroot {
+		char *given; /* absolute, without a slash at its start or end, "." or "//" */
+		char *real;  /* likewise; without symlinks when the directory was added */
+		int fd;
+	} * list;
+	size_t n, cap;
+};
+
+/* Add a directory whose path a person typed. */
+int restoreroots_add(struct restoreroots *roots, const char *path, struct err *err);
+void restoreroots_release(struct restoreroots *roots);
+
+/* The place of a file to be restored. */
+struct restoreroots_target {
+	int dir;    /* the directory that has the file, or will have it */
+	char *name; /* its name there */
+};
+
+/*
+ * Open the directory of a target.  path is absolute.  Fails with ERR_DENIED if the target is not
+ * below a directory of the list, if it is such a directory itself, or if a component is a symlink,
+ * ".." or ".zfs"; with ERR_NOT_FOUND if its directory does not exist.
+ */
+int restoreroots_open(const struct restoreroots *roots, struct str path,
+	struct restoreroots_target *target, struct err *err);
+void restoreroots_target_release(struct restoreroots_target *target);
