@@ -1,6 +1,6 @@
 /*
- * attrs - a list of extended attributes, sorted by name.  It is sorted because the order in which a
- * file system lists attributes is not part of a file's state.
+ * attrs - a list of extended attributes, sorted by name.  File systems list attributes in any
+ * order, so two lists can be compared only after sorting.
  */
 #pragma once
 #include <stdbool.h>

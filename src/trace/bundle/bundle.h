@@ -53,13 +53,16 @@
 #define BUNDLE_BLOBS "blobs.parquet"
 #define BUNDLE_MANIFEST_MAX ((size_t)1 << 30)
 /*
- * Maximum size in bytes of one record.  All members except files and processes together have the
- * same limit.
+ * Maximum number of bytes of one record.  This is also the limit for the other members of a
+ * manifest together, which are all but files and processes.
  */
 #define BUNDLE_PART_MAX ((size_t)64 << 20)
 #define BUNDLE_FILES_MAX ((size_t)4 << 20)
 #define BUNDLE_PARTS_MAX 65536 /* maximum number of rows of one content */
-/* key of the further rows; it is in use for no path, since no path has two slashes */
+/*
+ * key of the second and further rows of a content; no path is such a key, since no path has two
+ * slashes
+ */
 #define BUNDLE_PART_KEY "%s//%u"
 
 enum bundle_side { BUNDLE_BEFORE, BUNDLE_AFTER };
@@ -93,10 +96,10 @@ enum bundle_type {
 };
 #define BUNDLE_TYPES (BUNDLE_BLOCK + 1)
 
-/* Which members of a state are recorded.  Members that are not recorded are zero. */
+/* Bits for the recorded members of a state.  Members that are not recorded are zero. */
 enum bundle_has {
 	BUNDLE_HAS_MODE = 1 << 0,
-	BUNDLE_HAS_MTIME = 1 << 1, /* at least in whole seconds */
+	BUNDLE_HAS_MTIME = 1 << 1, /* the time may be in whole seconds */
 	BUNDLE_HAS_MTIME_NS = 1 << 2,
 	BUNDLE_HAS_SIZE = 1 << 3,
 	BUNDLE_HAS_UID = 1 << 4,
@@ -124,7 +127,7 @@ struct bundle_state {
 	struct hash sha256;
 	struct hash blocks; /* digest of the content, made by digest_blocks */
 	struct str blob;
-	/* Number of rows, with the keys KEY, KEY//2, ... (in old bundles KEY#2, ...) */
+	/* number of rows; their keys are KEY, KEY//2, ... (in old bundles KEY#2, ...) */
 	unsigned blob_parts;
 	struct str *links; /* names of the same file, possibly including this path */
 	size_t n_links;
@@ -133,7 +136,7 @@ struct bundle_state {
 };
 
 struct bundle_git {
-	struct str root, head, path, oid; /* a member that was not recorded is empty */
+	struct str root, head, path, oid; /* each member is empty if it was not recorded */
 	bool in_repo, tracked, dirty, ignored;
 };
 
@@ -142,13 +145,16 @@ struct bundle_file {
 	unsigned operations;
 	struct bundle_state state[BUNDLE_SIDES];
 	struct bundle_git git;
-	/* the file was open before the command started, so other processes may write to it, too */
+	/*
+	 * the file was open before the command started, so other processes may also have written to
+	 * it
+	 */
 	bool inherited;
 	bool by_other; /* the file was last changed by another process, while the command ran */
 	/*
 	 * Both the command and another process changed the file.  by_other is set if the other
-	 * process was the last.  If the command was the last, the bundle lacks the content that the
-	 * other process wrote.
+	 * process changed it last.  If the command changed it last, the bundle lacks the content
+	 * that the other process wrote.
 	 */
 	bool contested;
 };
@@ -159,7 +165,7 @@ struct bundle_repository {
 };
 
 /*
- * A file or directory without a record that was renamed: its path before the command, and its path
+ * A file or directory that has no record and was renamed: its path before the command, and its path
  * after the command.
  */
 struct bundle_moved {
@@ -183,11 +189,11 @@ struct bundle {
 	bool has_moved; /* the manifest has the list 'moved' */
 	struct bundle_moved *moved;
 	size_t n_moved;
-	struct str *lost; /* files and directories without a record that were removed */
+	struct str *lost; /* files and directories that have no record and were removed */
 	size_t n_lost;
 	struct bundle_file *files; /* sorted by path */
 	size_t n_files;
-	bool was_sorted;     /* the files are in this order in the manifest, too */
+	bool was_sorted;     /* the manifest lists the files in the same order */
 	bool damaged;        /* the manifest does not match its digest */
 	bool has_blobs_hash; /* the manifest has the digest of the table */
 	struct hash blobs_hash;
@@ -201,10 +207,13 @@ struct bundle {
 };
 
 /*
- * Open the bundle in the directory dir.  dir is not needed after the call.  Returns NULL on error.
+ * Open the bundle in the directory dir.  The caller may close dir after the call.  Returns NULL on
+ * error.
  */
 struct bundle *bundle_open(int dir, struct err *err);
-/* Parse the text of a manifest.  The contents of its files are not opened. */
+/*
+ * Parse the text of a manifest.  No contents can be read from the result.  Returns NULL on error.
+ */
 struct bundle *bundle_parse(struct str manifest, struct err *err);
 void bundle_closep(struct bundle **bundle);
 
@@ -216,7 +225,7 @@ const struct bundle_file *bundle_find(const struct bundle *bundle, struct str pa
  */
 const char *bundle_operation_name(unsigned bit);
 const char *bundle_type_name(enum bundle_type type);
-/* Returns the file type in a mode of stat(2). */
+/* Returns the file type of a mode that stat(2) has returned. */
 enum bundle_type bundle_type_of(uint32_t mode);
 const char *bundle_side_name(enum bundle_side side);
 
@@ -245,8 +254,8 @@ unsigned bundle_compare(const struct bundle_file *file);
 unsigned bundle_compare_attributes(const struct bundle_state *a, const struct bundle_state *b);
 const char *bundle_change_name(unsigned bit);
 /*
- * Whether the file was written, or its two states differ.  The other names of the file are
- * compared, too.
+ * Whether the file was written, or its two states differ.  The states also differ if the other
+ * names of the file do.
  */
 bool bundle_is_changed(const struct bundle_file *file);
 /* Whether path is another name of the file in this state. */

@@ -8,8 +8,9 @@
 #include "trace/bundle/git.h"
 
 /*
- * Compare the two contents of a file without reading them.  A new time alone is not a sign of a new
- * content: the command may have set the time without writing, and no content is saved then.
+ * Compare the two contents of a file without reading them.  Two different times do not prove two
+ * different contents: the command may have set the time without writing, and then no content is
+ * saved.
  */
 bool bundle_content_is_same(const struct bundle_file *file)
 {
@@ -43,8 +44,8 @@ static bool is_content_shared(const struct bundle_file *file)
 /* ------------------------------------------------------------- repositories */
 
 /*
- * Open the objects of a repository whose work tree may have been removed.  All work trees of a
- * repository share one directory with its objects.
+ * Open only the objects of a repository.  This works even if its work tree has been removed, since
+ * all work trees of a repository share one directory with the objects.
  */
 static struct git *open_common(const struct bundle *bundle, struct str root)
 {
@@ -85,7 +86,7 @@ void bundle_content_release(struct bundle_priv *priv)
 /* The place that a content is read from. */
 struct source {
 	enum { SOURCE_EMPTY, SOURCE_BLOB, SOURCE_GIT } kind;
-	const struct bundle_state *state; /* the state that names the blob */
+	const struct bundle_state *state; /* the state that has the key of the blob */
 	struct git *git;
 	char oid[GIT_OID_HEX];
 };
@@ -181,7 +182,10 @@ static int locate_content(struct bundle *bundle, const struct bundle_file *file,
 
 /* ------------------------------------------------------------------ reading */
 
-/* Passes pieces of a content on, and computes their size and hash, which check_end compares. */
+/*
+ * Passes the pieces of a content on to sink, and computes the size and the hash of the content.
+ * check_end compares both with the recorded values.
+ */
 struct checker {
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err);
 	void *arg;
@@ -199,9 +203,9 @@ static int check_piece(void *arg, const void *bytes, size_t len, struct err *err
 }
 
 /*
- * Compare the size and hash of a content with the recorded ones.  A difference in a content from
- * git is not always damage, since git may have stored the content in another form, for example with
- * other line ends.
+ * Compare the size and hash of a content with the recorded ones.  In a content from git, a
+ * difference is not always damage: git may have stored the content in another form, for example
+ * with other line ends.
  */
 static int check_end(const struct bundle_state *state, const struct source *source, uint64_t size,
 	const struct hash *hash, struct err *err)

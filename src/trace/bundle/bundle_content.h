@@ -1,12 +1,11 @@
-/*
- * bundle_content - the contents of a bundle's files.
- */
+/* bundle_content - finds and reads the contents of a bundle's files. */
 #pragma once
 #include "trace/bundle/bundle.h"
 
 /*
- * Pass the content of a regular file to sink.  It comes from the table, from git if the file was
- * unchanged there, or from the other state if the content is the same.
+ * Pass the content of a regular file to sink.  The content comes from the table, from git if the
+ * file was unchanged in its repository, or from the other state if both states have the same
+ * content.
  *
  * The size and hash of the content are compared with the recorded ones after the last piece.  If
  * they differ, the result is ERR_CORRUPT, or ERR_NOT_FOUND for a content from git.  If the content
@@ -15,23 +14,24 @@
 int bundle_content(struct bundle *bundle, const struct bundle_file *file, enum bundle_side side,
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err), void *arg,
 	struct err *err);
-/* Check that a content is available, without reading it.  Fails as bundle_content does. */
+/* Check that a content is available, without reading the content.  Fails as bundle_content does. */
 int bundle_content_exists(struct bundle *bundle, const struct bundle_file *file,
 	enum bundle_side side, struct err *err);
 /*
  * Returns the number of the table's row that has a content, or UINT64_MAX if the content is not in
- * the table.  Callers use it to read contents in the order of the table.
+ * the table.  Callers use this number to read contents in the order of the table.
  */
 uint64_t bundle_content_place(
 	struct bundle *bundle, const struct bundle_file *file, enum bundle_side side);
 /*
- * Get the hash of a content.  It is computed if the manifest does not have it.  Returns 1, 0 if the
- * content is not available, or a negative error.
+ * Get the hash of a content.  If the manifest does not have the hash, it is computed.  Returns 1, 0
+ * if the content is not available, or a negative error.
  */
 int bundle_content_hash(struct bundle *bundle, const struct bundle_file *file,
 	enum bundle_side side, struct hash *hash, struct err *err);
 /*
- * Whether both states have the same content.  If they have no hashes, a write counts as a change.
+ * Whether both states have the same content.  If the states have no hashes, a write counts as a
+ * change.
  */
 bool bundle_content_is_same(const struct bundle_file *file);
 /*

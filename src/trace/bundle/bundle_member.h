@@ -1,8 +1,9 @@
 /*
  * bundle_member - gets a member of an object in a manifest, and checks its type.
  *
- * All functions return 1 if the member was found, 0 if it is absent or null, ERR_CORRUPT with the
- * member's name if it has another type, and ERR_LIMIT if it is too large.
+ * The functions return 1 if the member was found, and 0 if it is absent or null.  They return
+ * ERR_CORRUPT if the member has another type, and ERR_LIMIT if it is too large.  The message then
+ * has the name of the member.
  */
 #pragma once
 #include <stdbool.h>
@@ -14,7 +15,7 @@
 #include "core/jsonread.h"
 #include "core/str.h"
 
-/* The values that these functions return live as long as object. */
+/* The values that the following functions return are valid as long as object. */
 int bundle_member_str(
 	const struct jsonread *object, const char *name, struct str *value, struct err *err);
 int bundle_member_bool(
@@ -29,10 +30,10 @@ int bundle_member_object(const struct jsonread *object, const char *name,
 int bundle_member_hash(
 	const struct jsonread *object, const char *name, struct hash *value, struct err *err);
 /*
- * The values that these functions return are copies in arena.  The manifest has bytes that are not
- * UTF-8 twice: as text under name, and as base64 under coded_name.  The value is then decoded from
- * the base64.  A list has a second list of the same length with the base64 of its strings.
- * coded_name is NULL for strings that are always UTF-8.
+ * The values that the following functions return are copies in arena.  If bytes are not UTF-8, the
+ * manifest has them twice: as text under name, and as base64 under coded_name.  The base64 is then
+ * decoded.  For a list, coded_name is a second list of the same length, with the base64 of each
+ * string.  coded_name is NULL for strings that are always UTF-8.
  */
 int bundle_member_strings(struct arena *arena, const struct jsonread *object, const char *name,
 	const char *coded_name, size_t max, struct str **list, size_t *count, struct err *err);
@@ -41,5 +42,5 @@ int bundle_member_bytes(struct arena *arena, const struct jsonread *object, cons
 /* Like bundle_member_bytes, but an empty value is an error. */
 int bundle_member_name(struct arena *arena, const struct jsonread *object, const char *name,
 	const char *coded_name, struct str *value, struct err *err);
-/* Set the error for a member of the wrong type, and return it.  wanted is the right type. */
+/* Returns the error for a member that does not have the wanted type. */
 int bundle_member_wrong(const char *name, const char *wanted, struct err *err);

@@ -25,8 +25,8 @@ struct bundle_priv {
 int bundle_read_manifest(struct bundle *bundle, struct str text, struct err *err);
 struct jsonread;
 /*
- * Read the state that a record has under the given name.  state is not changed if the record has
- * none.
+ * Read the state that a record has under the given name.  If the record has no such state, *state
+ * is not changed.
  */
 int bundle_state_read(struct arena *arena, const struct jsonread *record, const char *name,
 	struct bundle_state *state, struct err *err);

@@ -1,6 +1,6 @@
 /*
- * Reads a manifest.  The manifest of a large build has a million records, so it is never parsed as
- * a whole.  jsonread_parts splits it, and the records are parsed one at a time.
+ * Reads a manifest.  A manifest is never parsed as a whole, since that of a large build has a
+ * million records.  jsonread_parts splits the text, and the records are parsed one at a time.
  */
 #include "core/buf.h"
 #include "core/jsonread.h"
@@ -13,7 +13,7 @@
 
 #define REPOSITORIES_MAX 4096
 #define COMMAND_MAX ((size_t)1 << 20)
-/* half of the range, so that the difference of two times cannot overflow */
+/* half of the range of int64_t, so that the difference of two times cannot overflow */
 #define TIME_MAX (INT64_MAX / 2)
 
 /* ------------------------------------------------------------------ records */
@@ -58,9 +58,9 @@ static int read_operations(const struct jsonread *record, unsigned *operations, 
 }
 
 /*
- * Returns the path of a file relative to its repository, as a part of the file's own path if
- * possible.  given is the path in the manifest, which may be Latin-1 text instead of the exact
- * bytes.
+ * Returns the path of a file relative to its repository.  The result is a part of the file's own
+ * path if possible: the path given in the manifest may be Latin-1 text, which differs from the
+ * exact bytes.
  */
 static struct str path_in_repository(const struct bundle_file *file, struct str given)
 {
@@ -107,8 +107,8 @@ static int read_git(struct arena *arena, const struct jsonread *record, struct b
 }
 
 /*
- * Read whether the command or another process changed the file.  Without the member, the command
- * did.
+ * Read the member that names who changed the file, the command or another process.  If the member
+ * is absent, the command changed the file.
  */
 static int read_changed_by(const struct jsonread *record, struct bundle_file *file, struct err *err)
 {
@@ -148,7 +148,10 @@ static int read_record(struct arena *arena, const struct jsonread *record, struc
 	return rc < 0 ? err_context(err, "'%.*s'", BUNDLE_WHERE_BYTES, file->path.ptr) : 0;
 }
 
-/* jsonread reports ERR_INVALID for bad input.  A bundle is stored data, so ERR_CORRUPT is right. */
+/*
+ * Set the error for bad JSON.  jsonread reports ERR_INVALID, but a bundle is stored data, so
+ * ERR_CORRUPT is right.
+ */
 static int bad_json(struct err *err)
 {
 	if (err->code == ERR_INVALID)
@@ -258,8 +261,8 @@ static int read_lost(struct arena *arena, const struct jsonread *item, void *slo
 }
 
 /*
- * Read an entry of the list of contents whose files have no record, because the state of such a
- * file after the command is not known.
+ * Read an entry of the list kept_blobs: contents of files that have no record, because their state
+ * after the command is not known.
  */
 static int read_kept(struct arena *arena, const struct jsonread *item, void *slot, struct err *err)
 {
@@ -323,7 +326,7 @@ static int read_lists(struct bundle *bundle, const struct jsonread *rest, struct
 	return rc;
 }
 
-/* Read the digests.  A manifest with the member digest_of but without a digest is damaged. */
+/* Read the digests.  A manifest that has the member digest_of but no digest is damaged. */
 static int read_digest(
 	struct bundle *bundle, struct str text, const struct jsonread *object, struct err *err)
 {
@@ -402,8 +405,8 @@ static void add_member(struct buf *object, struct str key, struct str value)
 }
 
 /*
- * Read all members but files and processes from object.  They have been gathered there to be read
- * last, since the members of a manifest may come in any order.
+ * Read all members but files and processes from object.  The members of a manifest may come in any
+ * order, so the caller has gathered these in object in order to read them last.
  */
 static int read_gathered(
 	struct bundle *bundle, struct str text, struct buf *object, struct err *err)

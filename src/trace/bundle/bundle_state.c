@@ -1,4 +1,4 @@
-/* Reads the state of a file before or after the command. */
+/* Reads the two states of a file: the state before the command, and the state after it. */
 #include "core/at.h"
 #include "core/buf.h"
 #include "core/jsonread.h"
@@ -48,8 +48,8 @@ static int read_type(const struct jsonread *object, struct bundle_state *state, 
 }
 
 /*
- * Read the mtime of a file.  The member mtime has seconds.  mtime_ns has either the whole time in
- * nanoseconds, or only the nanoseconds within the second.
+ * Read the mtime of a file.  The member mtime has seconds.  The member mtime_ns has either the
+ * whole time in nanoseconds, or only the nanoseconds within the second.
  */
 static int read_mtime(const struct jsonread *object, struct bundle_state *state, struct err *err)
 {

@@ -23,7 +23,7 @@ static int count_bytes(void *arg, const void *bytes, size_t len, struct err *err
 
 /*
  * Check the content of one state.  Damage is reported as a problem.  A failed system call is
- * returned as an error.
+ * returned as an error instead.
  */
 static int check_state(struct bundle *bundle, const struct bundle_file *file, enum bundle_side side,
 	struct bundle_verify *verify, struct err *err)
@@ -84,7 +84,7 @@ static int check_digests(struct bundle *bundle, struct bundle_verify *verify, st
 		"it is not as it was written: its digest is another", err);
 }
 
-/* Report rows of the table that no state refers to, and keys that several rows have. */
+/* Report rows of the table that no state refers to.  Also report keys that several rows have. */
 static int check_rows(struct bundle *bundle, struct bundle_verify *verify, struct err *err)
 {
 	owned_mem bool *named = mem_zalloc((size_t)verify->blobs + 1);

@@ -1,6 +1,6 @@
 /*
- * bundle_verify - checks whether a bundle is whole.  A whole bundle has every content that its
- * states refer to, unchanged, and no other contents.
+ * bundle_verify - checks whether a bundle is whole.  A bundle is whole if it has every content that
+ * its states refer to, unchanged, and no other contents.
  */
 #pragma once
 #include "trace/bundle/bundle.h"
@@ -16,6 +16,6 @@ struct bundle_verify {
 
 /*
  * Check the bundle in the directory dir, which is borrowed.  A bundle that cannot be parsed is
- * reported as a problem.  It does not make this function fail.
+ * reported as a problem, and the function succeeds.
  */
 int bundle_verify(int dir, struct bundle_verify *verify, struct err *err);

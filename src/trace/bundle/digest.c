@@ -28,8 +28,8 @@ int digest_fd(int fd, struct hash *hash)
 }
 
 /*
- * Add the blocks in bytes to the stream.  bytes begins with a block, at the position offset of the
- * file.  The last block may be short.
+ * Add the blocks in bytes to the stream.  bytes begins with a whole block, which has the position
+ * offset in the file.  The last block may be short.
  */
 static void add_blocks(struct hash_stream *stream, char *bytes, size_t len, uint64_t offset)
 {
@@ -40,7 +40,7 @@ static void add_blocks(struct hash_stream *stream, char *bytes, size_t len, uint
 
 		if (bytes_are_zero(bytes + at, left))
 			continue;
-		/* A short block can be filled up, because the buffer has room behind it. */
+		/* A short block can be filled up in place, because the buffer has room after it. */
 		memset(bytes + at + left, 0, BLOCK - left);
 		bytes_put64(number, (offset + at) / BLOCK);
 		hash_stream_add(stream, number, sizeof(number));
@@ -53,8 +53,8 @@ static off_t next_data(int fd, off_t from, off_t size)
 	off_t at = lseek(fd, from, SEEK_DATA);
 
 	/*
-	 * ENXIO means that no more data follows.  Other errors mean that the file system does not
-	 * know holes.
+	 * ENXIO means that no more data follows.  Any other error means that the file system does
+	 * not support holes.
 	 */
 	return at >= 0 ? at : errno == ENXIO ? size : from;
 }
@@ -115,6 +115,6 @@ bool digest_is_of(struct str manifest, struct str digits)
 	hash_stream_add(stream, DIGEST_ZEROS, DIGITS);
 	hash_stream_add(stream, manifest.ptr + at + DIGITS, manifest.len - at - DIGITS);
 	hash_stream_finish(stream, &hash);
-	/* The digits are compared as text, so capital digits do not match. */
+	/* Compare the digits as text, so that capital digits do not match. */
 	return !memcmp(hash_hex(&hash, hex), digits.ptr, DIGITS);
 }

@@ -1,9 +1,9 @@
 /*
- * digest - the digests in a manifest.  With them, every changed bit in the manifest or the table is
- * found.
+ * digest - the digests in a manifest.  They reveal every changed bit of the manifest and of the
+ * table.
  *
- *	blobs_sha256   of all bytes of blobs.parquet
- *	digest         of manifest.json, with zeros in place of the 64 digits of the digest itself
+ *	blobs_sha256   digest of all bytes of blobs.parquet
+ *	digest         digest of manifest.json, computed with zeros in place of these 64 digits
  */
 #pragma once
 #include <stdbool.h>
@@ -16,19 +16,23 @@
 /* Compute the digest of an open file.  Returns 0 or -errno. */
 int digest_fd(int fd, struct hash *hash);
 /*
- * Compute a digest of a file without reading its holes.  It covers every block of 4096 bytes that
- * is not all zero: the number of the block (64 bits, little-endian), then its bytes.  A short last
- * block is filled up with zeros.  The size of the file comes last.  Moves the file's offset.
+ * Compute a digest of a file without reading its holes.  A block is 4096 bytes.  For every block
+ * that is not all zero, the digest covers the number of the block (64 bits, little-endian) and then
+ * its bytes.  A short last block is filled up with zeros.  The size of the file comes last.  The
+ * function moves the file's offset.
  */
 int digest_blocks(int fd, struct hash *hash);
-/* Whether an open file has a hole.  Moves the file's offset. */
+/* Whether an open file has a hole.  The function moves the file's offset. */
 bool digest_has_holes(int fd);
 #define DIGEST_FIRST 512 /* the digest of a manifest is within this many bytes from its start */
 
 /*
- * Find the text digits in the first bytes of a manifest.  *at is set to its position.  Returns
- * false if the bytes do not have the text.
+ * Find the text 'digits' in the first bytes of a manifest.  *at is set to the position of the text.
+ * Returns false if the bytes do not contain it.
  */
 bool digest_find(struct str first, struct str digits, size_t *at);
-/* Whether the digits, which stand in the manifest, are the digest of the manifest. */
+/*
+ * Whether digits is the digest of the manifest.  digits must be the text that the manifest
+ * contains.
+ */
 bool digest_is_of(struct str manifest, struct str digits);

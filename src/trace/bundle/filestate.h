@@ -8,10 +8,13 @@
 #include "core/hash.h"
 #include "trace/bundle/attrs.h"
 
-/* The place where the content of the state is saved. */
+/* Where the content of the state is saved. */
 enum filestate_content {
 	FILESTATE_UNSAVED,
-	/* in a job of the saver, which owns the members about the content meanwhile */
+	/*
+	 * in a job of the saver; until the job is done, the saver owns the members about the
+	 * content
+	 */
 	FILESTATE_QUEUED,
 	FILESTATE_BLOB,     /* in blobs.parquet, under the key 'blob' */
 	FILESTATE_IN_GIT,   /* in a git repository, which has the same bytes */
@@ -23,7 +26,7 @@ struct record;
 
 struct filestate {
 	bool exists;
-	uint32_t mode; /* including the file type */
+	uint32_t mode; /* permissions and file type */
 	uint32_t uid, gid;
 	uint32_t nlink;
 	uint64_t rdev, dev, ino;
@@ -34,19 +37,20 @@ struct filestate {
 	const struct attr *xattrs; /* sorted by name; empty until they are read */
 	size_t n_xattrs;
 	/*
-	 * The records of the known names of one file form a ring.  This is the next record in it,
-	 * or NULL if no other name is known.
+	 * The records of all known names of one file form a ring.  next_name is the next record in
+	 * the ring, or NULL if no other name is known.
 	 */
 	struct record *next_name;
-	size_t names_bytes; /* lengths of all paths in the ring together */
+	size_t names_bytes; /* sum of the lengths of all paths in the ring */
 	enum filestate_content content;
 	bool changed; /* the content is not saved, because another process was changing the file */
 	bool hashed;  /* sha256 is set */
 	struct hash sha256;
-	bool blocks_hashed; /* blocks is set, by digest_blocks */
+	bool blocks_hashed; /* 'blocks' is set to the result of digest_blocks */
 	struct hash blocks;
 	const char *blob;
-	unsigned parts;   /* number of rows of the blob, if there are several: KEY, KEY//2, ... */
+	/* number of rows of the blob if it has several, with the keys KEY, KEY//2, ... */
+	unsigned parts;
 	uint64_t spooled; /* offset of the content in the spool file, plus 1; 0: not in that file */
 };
 
@@ -56,20 +60,20 @@ struct filestate {
  */
 int filestate_of(
 	const char *path, const struct statx *stx, struct arena *arena, struct filestate *state);
-/* Read the size and the times again from the open file. */
+/* Read the size and the times of the open file into the state again. */
 void filestate_again(int fd, struct filestate *state);
 /*
  * Whether the open file has the inode and the size of the state.  The times are not compared, since
- * they may have been set.
+ * the command may have set them.
  */
 bool filestate_is(int fd, const struct filestate *state);
 static inline bool filestate_same_inode(const struct filestate *a, const struct filestate *b)
 {
 	return a->ino == b->ino && a->dev == b->dev;
 }
-/* Let a state refer to the content that was saved for another state. */
+/* Make the state 'to' refer to the content that was saved for the state 'from'. */
 void filestate_share_content(struct filestate *to, const struct filestate *from);
-/* Read the extended attributes that the path has now into a state. */
+/* Read the present extended attributes of the path into a state. */
 void filestate_xattrs(const char *path, struct arena *arena, struct filestate *state);
 /*
  * Whether two states have the same type, mode, owner, size, time, target, device and extended

@@ -1,20 +1,22 @@
 /*
- * Cost.  Most questions are about a tracked file that did not change.  The answer needs a look into
- * the index (a hash table in libgit2), a comparison of times and size, and a look into one tree of
- * HEAD.  The tree of the last directory is kept, since consecutive questions are mostly about files
- * of one directory.
+ * Cost.  Most questions are about a tracked file that did not change.  Such an answer needs one
+ * look-up in the index (a hash table in libgit2), a comparison of times and size, and one look-up
+ * in a tree of HEAD.  The tree of the last directory is kept, since consecutive questions are
+ * mostly about files of one directory.
  *
  * Times.  If the mtime of an index entry is not older than the index file, the file may have
- * changed after it was hashed (git calls such an entry racy).  Then the content is compared.  The
- * content is also compared in three other cases: the times differ and the size does not, the size
- * in the entry is 0 (which git writes for "not known"), or a filter may have changed the size.
+ * changed after it was hashed (git calls such an entry racy).  In that case the content is
+ * compared.  The content is also compared in three other cases: the times differ and the size does
+ * not, the size in the entry is 0 (which git writes for "not known"), or a filter may have changed
+ * the size.
  *
  * Filters.  libgit2 has the filters that are part of git (line ends, $Id$).  A file with an
  * external filter such as LFS is compared unfiltered, so it differs and counts as dirty.  This is
  * right for the callers, since the repository does not have the file's bytes.
  *
- * Names.  A file is opened by core/at below root, and libgit2 gets the path /proc/self/fd/N for
- * it.  So a name that becomes a link or a FIFO in the meantime is not followed and blocks nothing.
+ * Names.  core/at opens a file below root, and libgit2 gets the path /proc/self/fd/N of the
+ * descriptor.  So if another process replaces the file with a link or a FIFO in the meantime, the
+ * link is not followed, and the FIFO blocks nothing.
  */
 #include "trace/bundle/git.h"
 
@@ -28,9 +30,9 @@
 #include "core/mem.h"
 #include "core/own.h"
 
-/* maximum size of an object, which libgit2 holds in memory as a whole */
+/* maximum number of bytes of an object, since libgit2 holds an object in memory as a whole */
 #define CONTENT_LIMIT ((size_t)4 << 30)
-/* maximum size of a file that is filtered in memory */
+/* maximum number of bytes of a file that is filtered in memory */
 #define FILTERED_LIMIT ((uint64_t)256 << 20)
 #define CONFLICT_STAGES 3
 
@@ -89,9 +91,9 @@ static struct {
 static const struct library_function functions[] = { FUNCTIONS(LIBRARY_FUNCTION) };
 
 /*
- * Make libgit2 less strict, which is safe because repositories are only read and no program is
- * run.  Repositories of other users are opened.  So are repositories with extensions that concern
- * only fetching, the place of settings, or deleting.
+ * Make libgit2 less strict.  It then opens repositories of other users, and repositories with
+ * extensions that concern only fetching, the place of settings, or deleting.  This is safe because
+ * repositories are only read and no program is run.
  */
 static bool init_library(void)
 {
@@ -146,7 +148,8 @@ struct git {
 };
 
 /*
- * Set the error for a repository that libgit2 cannot open.  Such a repository need not be damaged.
+ * Set the error for a repository that libgit2 cannot open.  The cause may be damage, or a feature
+ * that libgit2 does not support.
  */
 static int open_failed(const char *root, int rc, struct err *err)
 {
@@ -182,8 +185,8 @@ static int open_head(struct git *git)
 }
 
 /*
- * Note the mtime of the index file before the index is read.  If the index is replaced in between,
- * its entries then count as racy and never as safe.
+ * Note the mtime of the index file.  This is done before the index is read: if the index is
+ * replaced in between, its entries count as racy, which is safe.
  */
 static void note_index_time(struct git *git)
 {
@@ -232,7 +235,10 @@ static void close_parts(struct git *git)
 	git->repo = NULL;
 }
 
-/* Make libgit2 ignore the settings of the user and of the machine, which may be unreadable. */
+/*
+ * Make libgit2 ignore the settings of the user and of the machine, because this process may not be
+ * allowed to read them.
+ */
 static void forget_settings(void)
 {
 	static const int levels[] = { GIT_CONFIG_LEVEL_PROGRAMDATA, GIT_CONFIG_LEVEL_SYSTEM,
@@ -243,8 +249,8 @@ static void forget_settings(void)
 }
 
 /*
- * Check that the work tree is at root.  The setting core.worktree may name another directory, which
- * has other files.
+ * Check that the work tree is at root.  The setting core.worktree may name another directory as the
+ * work tree.
  */
 static bool is_work_tree_at_root(const struct git *git)
 {
@@ -334,7 +340,7 @@ void git_close(struct git *git)
 
 /* --- HEAD against the index --- */
 
-/* Look up the tree of a directory in HEAD, and keep it for further files of that directory. */
+/* Look up the tree of a directory in HEAD.  The tree is kept for further files of the directory. */
 static int enter_dir(struct git *git, struct str dir, struct err *err)
 {
 	git_tree_entry *entry = NULL;
@@ -436,8 +442,8 @@ static void path_of_fd(int fd, char out[32])
 }
 
 /*
- * Open a regular file of the work tree.  Returns -1 if the file is gone, is of another type or is
- * unreadable.
+ * Open a regular file of the work tree.  Returns -1 if the file does not exist, has another type or
+ * cannot be read.
  */
 static int open_content(const struct git *git, const char *path)
 {
@@ -464,7 +470,7 @@ static bool has_filter(const struct git *git, const char *path)
 
 /*
  * Whether a file has the content that the index refers to.  The unfiltered content is compared
- * first, since the filters need not be looked up if it is equal.
+ * first.  If it is equal, the filters need not be looked up.
  */
 static bool is_content_as_indexed(
 	const struct git *git, const git_index_entry *entry, uint64_t size)
@@ -525,7 +531,7 @@ static bool is_as_indexed(
 {
 	if (entry->flags_extended & GIT_INDEX_ENTRY_INTENT_TO_ADD)
 		return false;
-	if (!stx) /* the file is missing, since a sparse checkout leaves files out */
+	if (!stx) /* a missing file is as indexed in a sparse checkout, which leaves files out */
 		return entry->flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE;
 	if (entry->mode == GIT_FILEMODE_COMMIT)
 		return S_ISDIR(stx->stx_mode) && is_submodule_as_indexed(git, entry);

@@ -3,11 +3,12 @@
  *
  * libgit2 is loaded when it is first needed (core/library.h), so that other commands do not pay for
  * it.  The loaded library must have the soname of the headers that strata was built with.  In a
- * build with LIBRARY_NONE, opening a repository fails with ERR_UNSUPPORTED.  No program that the
- * configuration of a repository names is ever run: no hook, no external filter and no fsmonitor.
- * Nothing is written.
+ * build with LIBRARY_NONE, opening a repository fails with ERR_UNSUPPORTED.
  *
- * HEAD and index are read once, by git_open.  A file counts as dirty if its state is not certain.
+ * Nothing is written.  The configuration of a repository may name programs: hooks, external filters
+ * and fsmonitor.  None of these programs is ever run.
+ *
+ * git_open reads HEAD and index once.  A file counts as dirty if its state is not certain.
  */
 #pragma once
 #include <stdbool.h>
@@ -21,21 +22,23 @@ struct git;
 
 /*
  * Open the repository whose work tree is the absolute path root.  root must contain .git as a
- * directory or file.  Returns NULL on failure, with ERR_NOT_FOUND if there is no repository, if it
- * is bare or if its work tree is elsewhere, and with ERR_UNSUPPORTED if libgit2 cannot read it.
+ * directory or file.  Returns NULL on failure.  The error is ERR_NOT_FOUND if there is no
+ * repository, if it is bare, or if its work tree is elsewhere.  The error is ERR_UNSUPPORTED if
+ * libgit2 cannot read the repository.
  */
 struct git *git_open(const char *root, struct err *err);
 /*
- * Open only the objects of a repository.  common is a path that git_common returned.  The work tree
- * may be gone, so git_classify must not be called.
+ * Open only the objects of a repository.  common is a path that git_common returned.  git_classify
+ * must not be called for the result, since the work tree may have been removed.
  */
 struct git *git_open_objects(const char *common, struct err *err);
 /*
- * Returns the path of the directory with the objects, which all work trees of a repository share.
+ * Returns the path of the directory with the objects.  All work trees of a repository share this
+ * directory.
  */
 const char *git_common(const struct git *git);
 /*
- * Returns the name and version of the library.  Returns NULL with an error if it cannot be loaded.
+ * Returns the name and version of libgit2.  Returns NULL with an error if libgit2 cannot be loaded.
  */
 const char *git_library(struct err *err);
 /* Returns the commit of HEAD in hex, or "" if there is no commit yet. */
@@ -43,32 +46,33 @@ const char *git_head(const struct git *git);
 
 struct git_file {
 	bool tracked; /* the index has an entry for the file */
-	bool dirty;   /* tracked, but the file differs from the index, or the index from HEAD */
-	bool ignored; /* not tracked, and an ignore rule matches it */
+	/* the file is tracked and differs from the index, or the index differs from HEAD */
+	bool dirty;
+	bool ignored;          /* not tracked, and an ignore rule matches it */
 	char oid[GIT_OID_HEX]; /* object id of the content in the index; empty if there is none */
 };
 
 /*
  * Find the state of the file at path, which is relative to root.  stx is the present result of
- * stat, or NULL if the file does not exist.  The content is read only if times and size do not show
- * whether it has changed.
+ * stat, or NULL if the file does not exist.  The content is read only if times and size are not
+ * enough to decide whether the file has changed.
  */
 int git_classify(struct git *git, const char *path, const struct statx *stx, struct git_file *file,
 	struct err *err);
 /*
- * Find the object id of the file or link at path in a commit, given in hex.  Fails with
+ * Find the object id of the file or link at path in a commit.  commit is its id in hex.  Fails with
  * ERR_NOT_FOUND if the commit has no such path.
  */
 int git_find(struct git *git, const char *commit, const char *path, char oid[GIT_OID_HEX],
 	struct err *err);
 /*
- * Whether the unfiltered bytes of a regular file are those of the object oid.  Returns 1, 0 or a
- * negative error.
+ * Whether a regular file has the same bytes as the object oid.  No filters are applied.  Returns 1,
+ * 0 or a negative error.
  */
 int git_is_content(const struct git *git, const char *oid, int fd, struct err *err);
 /*
- * Pass the unfiltered bytes of an object to sink.  Fails with ERR_NOT_FOUND if there is no such
- * object.
+ * Pass the bytes of an object to sink.  No filters are applied.  Fails with ERR_NOT_FOUND if there
+ * is no such object.
  */
 int git_content(struct git *git, const char *oid,
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err), void *arg,

@@ -16,7 +16,7 @@
 #include "core/when.h"
 #include "trace/bundle/digest.h"
 
-/* bytes of text that a thread writes before it takes the next chunk */
+/* number of bytes of text after which a thread takes the next chunk */
 #define CHUNK_BYTES ((size_t)128 << 10)
 #define SEND_BYTES ((size_t)1 << 20)
 #define STATE_BYTES 256 /* estimated bytes of a state in the text, without names and attributes */
@@ -52,8 +52,8 @@ static void write_base64(struct json *out, const char *key, struct str bytes)
 }
 
 /*
- * Write a text member.  bytes_key is the member for the base64 of a text that is not UTF-8, or
- * NULL.
+ * Write a member with a text.  If the text is not UTF-8, its base64 is written to the member
+ * bytes_key, unless bytes_key is NULL.
  */
 static void write_text(struct json *out, const char *key, const char *bytes_key, struct str text)
 {
@@ -74,7 +74,7 @@ static struct record *next_in_ring(struct record *record, bool after)
 	return record_state(record, after)->next_name;
 }
 
-/* Write the other names that the file has in this state. */
+/* Write the other names of the file in the state before or after the command. */
 static void write_links(struct json *out, struct record *record, bool after)
 {
 	struct record *first = next_in_ring(record, after);
@@ -97,7 +97,8 @@ static void write_links(struct json *out, struct record *record, bool after)
 }
 
 /*
- * Write one half of the attributes: those whose names are UTF-8, or, if coded is set, the others.
+ * Write a part of the attributes: those whose names are not UTF-8 if coded is set, and the others
+ * if not.
  */
 static void write_xattrs(struct json *out, const struct filestate *state, bool coded)
 {
@@ -196,7 +197,7 @@ static void write_record(struct json *out, struct record *record)
 		    (record->before.exists || record->ops & (BUNDLE_DELETE | BUNDLE_RENAME));
 
 	json_open(out, NULL, '{');
-	out->pretty = false; /* each file is on one line */
+	out->pretty = false; /* all members of a file are on one line */
 	write_text(out, "path", "path_bytes", record->path);
 	json_bits(out, "operations", record->ops, BUNDLE_OPERATIONS, bundle_operation_name);
 	write_state(out, record, false, false);
@@ -231,8 +232,8 @@ static void write_repositories(struct json *out, const struct repository *reposi
 		write_text(out, "root", "root_bytes", repo->root);
 		json_text(out, "head", *git_head(repo->git) ? git_head(repo->git) : NULL);
 		/*
-		 * Record the directory of the objects, which still exists when a work tree has been
-		 * removed.
+		 * Record the directory of the objects too, since it still exists when a work tree
+		 * has been removed.
 		 */
 		write_text(out, "common", "common_bytes", str_of(git_common(repo->git)));
 		json_close(out);
@@ -338,9 +339,10 @@ static size_t record_bytes(const struct record *record)
 }
 
 /*
- * Returns the end of the chunk that begins with the file number from.  A chunk ends when its text
- * has about CHUNK_BYTES.  The number of files is no measure, since one file may have thousands of
- * names, or may have been read by every process of a large build.
+ * Returns the end of the chunk that begins with the file at the index from.  A chunk ends when its
+ * text has about CHUNK_BYTES.  The number of files is not used as the measure, since the text of
+ * one file may be long: the file may have thousands of names, or every process of a large build may
+ * have read it.
  */
 static size_t chunk_end(const struct manifest *manifest, size_t from)
 {
@@ -362,7 +364,10 @@ static size_t begin_chunk(
 	return chunk->to;
 }
 
-/* Write the files with several threads.  All processors are free, since the command has ended. */
+/*
+ * Write the files with a thread for each processor.  No processor is busy with the command, since
+ * it has ended.
+ */
 static void write_files(struct json *out, const struct manifest *manifest)
 {
 	size_t n = manifest->n_files, at = 0, begun = 0;
@@ -388,7 +393,7 @@ static void write_files(struct json *out, const struct manifest *manifest)
 }
 
 /*
- * Write the list of contents whose files are not listed, because the state of such a file after the
+ * Write the list kept_blobs: contents of files that are not listed, because their state after the
  * command is not known.
  */
 static void write_kept(struct json *out, const struct manifest *manifest)
@@ -433,7 +438,10 @@ static void write_all(struct json *out, const struct manifest *manifest)
 
 	json_open(out, NULL, '{');
 	json_uint(out, "format_version", BUNDLE_VERSION);
-	/* This member reveals a digest that is missing later. */
+	/*
+	 * Readers know by this member that a digest follows.  If the digest is missing, the
+	 * manifest is damaged.
+	 */
 	json_text(out, "digest_of", "manifest.json with zeros as its digest");
 	json_text(out, "digest", DIGEST_ZEROS);
 	if (manifest->blobs)
@@ -457,7 +465,9 @@ static void write_all(struct json *out, const struct manifest *manifest)
 
 struct target {
 	int fd;
-	/* bytes written to the file; bytes of these that the disk was asked to write */
+	/*
+	 * number of bytes written to the file, and number of these that the disk was asked to write
+	 */
 	uint64_t written, sent;
 	int error; /* errno of the first failed write; 0: none */
 	struct hash_stream *hash;
@@ -486,8 +496,8 @@ static int write_out(void *arg, const char *bytes, size_t len)
 	keep_first(target, bytes, len);
 	target->written += len;
 	/*
-	 * Ask the disk to write what has been gathered, so that the sync at the end is short.
-	 * Requests for smaller pieces would cost more time.
+	 * Ask the disk to write the bytes that have been gathered, so that the sync at the end is
+	 * short.  Requests for smaller pieces would cost more time.
 	 */
 	if (target->written - target->sent >= SEND_BYTES) {
 		at_sync_soon(target->fd, target->sent, target->written - target->sent);
@@ -508,7 +518,7 @@ int manifest_write(int dirfd, const struct manifest *manifest, struct err *err)
 	return r < 0 ? r : at_fsync(fd, BUNDLE_MANIFEST, err);
 }
 
-/* Write the digest in place of the zeros that hold its place in the manifest. */
+/* Write the digest over the zeros that hold its place in the manifest. */
 static int put_digest(struct target *target, const struct hash *hash)
 {
 	struct str first = { target->first, DIGEST_FIRST };

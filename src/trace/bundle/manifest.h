@@ -1,8 +1,8 @@
 /*
  * manifest - writes manifest.json (strata-trace(1)).
  *
- * Text that is not UTF-8 is written as if it were Latin-1.  The exact bytes are added in base64 if
- * they are needed to read the bundle.
+ * Text that is not UTF-8 is written as if it were Latin-1.  If the exact bytes are needed to read
+ * the bundle, they are added in base64.
  */
 #pragma once
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #include "trace/bundle/reasons.h"
 #include "trace/bundle/record.h"
 
-/* The contents of a manifest.  All pointers are borrowed. */
+/* The data that a manifest is written from.  All pointers are borrowed. */
 struct manifest {
 	char *const *command;
 	int exit_status;
@@ -27,7 +27,7 @@ struct manifest {
 	const struct repository *repositories; /* linked by next */
 	const struct process *processes;
 	size_t n_processes;
-	/* Renamed files and removed files that have no record. */
+	/* renamed files, and removed files, that have no record */
 	const struct bundle_moved *moved;
 	size_t n_moved;
 	const struct str *lost;
@@ -36,14 +36,12 @@ struct manifest {
 	const struct hash *blobs; /* digest of blobs.parquet; NULL: the bundle has no such file */
 };
 
-/* Write manifest.json in the directory dirfd, replacing an older one, and sync it. */
+/* Write manifest.json in the directory dirfd, and sync it.  An older manifest.json is replaced. */
 int manifest_write(int dirfd, const struct manifest *manifest, struct err *err);
 /* Write a manifest to an open file, without a sync. */
 int manifest_write_to(int fd, const struct manifest *manifest, struct err *err);
 
-/*
- * Append bytes as UTF-8, with one character for each byte: the character whose number is the byte.
- */
+/* Append bytes as UTF-8.  Each byte becomes the character with the same number. */
 void manifest_latin1(struct buf *out, struct str bytes);
-/* Returns the exit status that shells report for a status of wait(2): 128+N for signal N. */
+/* Returns the exit status that shells report for a status of wait(2).  For signal N it is 128+N. */
 int manifest_exit_status(int status);

@@ -12,7 +12,7 @@
 
 #define NAMES_MAX 1000
 
-/* Split a path into its parent and its last name.  Neither ends with a slash. */
+/* Split a path into its parent and its last name.  Neither result ends with a slash. */
 static int split_path(struct outdir *out, const char *path, struct err *err)
 {
 	owned_mem char *copy = mem_strdup(path);
@@ -58,7 +58,7 @@ int outdir_init(struct outdir *out, const char *path, struct err *err)
 	if (r < 0)
 		return err_context(err, "output");
 	out->path = at_path_of(out->parent, err);
-	/* Make the directory once as a trial, so that an error is found before the command runs. */
+	/* Make the directory as a trial, so that an error is found before the command runs. */
 	r = out->path ? outdir_begin(out, err) : -(int)err->code;
 	if (r < 0)
 		return err_context(err, "output");
@@ -72,8 +72,8 @@ int outdir_init(struct outdir *out, const char *path, struct err *err)
 static int make_temporary(struct outdir *out, struct err *err)
 {
 	/*
-	 * Other users may not enter the directory, because it holds copies of files that may come
-	 * from directories that are closed to other users.
+	 * Other users may not enter the directory, because it holds copies of files.  Some of these
+	 * files may come from directories that other users cannot enter.
 	 */
 	owned_mem char *prefix = mem_printf(".%s.strata", out->name);
 
@@ -84,7 +84,7 @@ static int make_temporary(struct outdir *out, struct err *err)
 	return out->fd < 0 ? out->fd : 0;
 }
 
-/* Make the parent directory again if the command has removed it. */
+/* Open the parent directory.  It is made again if the command has removed it. */
 static int make_parent(struct outdir *out, struct err *err)
 {
 	int r = at_mkdirs_given(out->path, 0777, err);
@@ -110,7 +110,7 @@ int outdir_begin(struct outdir *out, struct err *err)
 	return make_temporary(out, err);
 }
 
-/* Rename the directory to its final name.  If that name is taken, a number is added. */
+/* Rename the directory to its final name.  If the name is taken, a number is added to it. */
 static int give_name(struct outdir *out, struct err *err)
 {
 	int r = at_rename(out->parent, out->temporary, out->name, err);

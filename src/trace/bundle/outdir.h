@@ -4,8 +4,8 @@
  *
  * While the command runs, no file of the bundle has a name, so the command cannot remove it.  (On a
  * file system without O_TMPFILE, the table has a temporary name.)  The bundle can be written even
- * if the command has removed the directories above it.  If the name of the bundle is taken, a
- * number is added to it.
+ * if the command has removed the directories above its place.  If the name of the bundle is taken,
+ * a number is added to the name.
  */
 #pragma once
 #include "core/err.h"
@@ -15,7 +15,7 @@ struct outdir {
 	int fd; /* the temporary directory; -1: it does not exist yet */
 	char *name, *temporary;
 	char *path;    /* absolute path of the parent */
-	char *instead; /* the name with a number, if the wanted name was taken; else NULL */
+	char *instead; /* if the wanted name was taken: the name with a number; else NULL */
 };
 
 #define OUTDIR_INIT                                                                                \

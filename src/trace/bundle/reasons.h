@@ -1,6 +1,6 @@
 /*
- * reasons - the list of reasons why a bundle is incomplete, each as a sentence.  Equal sentences
- * are kept only once.
+ * reasons - the list of reasons why a bundle is incomplete.  Each reason is a sentence.  Equal
+ * sentences are kept only once.
  *
  * Several threads may add reasons at the same time.
  */

@@ -1,6 +1,6 @@
 /*
- * record - all that a trace knows about one path, and about one process.  The observer fills in
- * records, and the manifest lists them.
+ * record - the data that a trace collects about one path, and about one process.  The observer
+ * fills in records, and the manifest lists them.
  *
  * Two threads work on records: one turns calls into records, the other looks at the files.  Each
  * member belongs to one of these threads at a time.
@@ -32,9 +32,10 @@ struct process {
 	struct buf argv; /* arguments, each with a NUL at its end */
 	bool argv_cut;
 	bool ended;
-	int status; /* as wait(2) returns it; -1: not known */
+	int status; /* status as wait(2) returns it; -1: not known */
 	int pidfd;
-	uint32_t older; /* the next older process in the bucket; see tracees_by_pid */
+	/* index of the next older process in the bucket of a hash table; see tracees_by_pid */
+	uint32_t older;
 };
 
 #define RECORD_FEW_PROCESSES 4
@@ -50,66 +51,80 @@ struct record {
 	unsigned ops;
 	bool ignored;
 	/*
-	 * For an ignored path: the value of recorder.renames when the command made the path.  0:
-	 * the path existed before.
+	 * Only for an ignored path: the value of recorder.renames when the command made the path,
+	 * or 0 if the path existed before the command.
 	 */
 	unsigned made;
-	/* first named in a rename, so one of its directories may be a symbolic link */
+	/*
+	 * a rename was the first to use the path, so a directory in the path may be a symbolic link
+	 */
 	bool brought;
-	/* open before the command started, and not used by its name since then */
+	/*
+	 * the file was open before the command started, and its path has not been used since then
+	 */
 	bool inherited;
-	/* a call that may change the file was seen; 'before' has the extended attributes */
+	/* a call that may change the file was seen, so 'before' has the extended attributes */
 	bool changing;
-	bool names_change;     /* a directory in which calls may have made or removed names */
-	bool found;            /* the first call that named the path has succeeded */
-	struct record *origin; /* the name that the file had before its last rename, or NULL */
-	/* The last change of the name by the command. */
+	bool names_change; /* calls may have made or removed names in this directory */
+	bool found;        /* the first call that named the path has succeeded */
+	/* record of the path that the file had before its last rename, or NULL */
+	struct record *origin;
+	/* How the command last changed which file has the path. */
 	enum record_name {
-		RECORD_NAME_KEPT, /* no call of the command has changed the name */
+		RECORD_NAME_KEPT, /* no call of the command has changed which file has the path */
 		RECORD_NAME_MADE,
-		RECORD_NAME_MOVED, /* a rename gave the name to another file */
+		RECORD_NAME_MOVED, /* a rename gave the path to another file */
 		RECORD_NAME_REMOVED,
 	} name;
-	bool raced; /* calls of two processes may have changed the name at the same time */
+	/* calls of two processes may have changed at the same time which file has the path */
+	bool raced;
 	/*
-	 * placed_dev and placed_ino identify the file that a call made at the name or moved to it
+	 * A call made a file at the path, or moved a file to it.  placed_dev and placed_ino
+	 * identify this file.
 	 */
 	bool placed;
 	uint64_t placed_dev, placed_ino;
 	bool retimed; /* a call has set the file's times */
-	/* another process had changed the file first, and that content is not saved */
+	/*
+	 * another process changed the file before the command did, and the other's content was not
+	 * saved
+	 */
 	bool overtaken;
-	/* another name of the file, whose record has the content before the command */
+	/* record of another path of the file; that record has the content before the command */
 	struct record *alias;
 	struct record *next_linked; /* next record in a bucket of recorder.linked */
-	/* next in a bucket of recorder.named; belongs to the thread that looks */
+	/* next record in a bucket of recorder.named; belongs to the thread that looks at files */
 	struct record *next_named;
-	/* indices in ascending order; points to 'few' while they fit there */
+	/* indices of processes that used the path, ascending; points to 'few' if they fit there */
 	uint32_t *processes;
 	size_t n_processes, cap_processes;
 	uint32_t few[RECORD_FEW_PROCESSES];
 	const char *key;     /* key of the content before the command; set before 'wanted' is set */
-	_Atomic bool wanted; /* the content before the command is to be saved */
+	_Atomic bool wanted; /* the content before the command should be saved */
 
 	/*
 	 * These members belong to the thread that looks at files.  The other thread may use them
 	 * while 'look' is not pending, and after recorder_catch_up.
 	 */
 	bool looked;
-	int64_t looked_at; /* when_coarse just before the file was looked at */
+	int64_t looked_at; /* time just before the file was looked at, as when_coarse returns it */
 	/*
-	 * The path was first named while the file was being changed under another name, so 'before'
-	 * is a copy of the state in the record of that name.
+	 * The path was first used while the file was being changed under another path.  So 'before'
+	 * is a copy of the state in the record of the other path.
 	 */
 	bool late;
-	bool foreign; /* owned by another user and not writable: listed only if it is changed */
-	/* stat failed: by lack of permission before the command, or in any way after it */
+	/* another user owns the file, and it is not writable; it is listed only if it is changed */
+	bool foreign;
+	/*
+	 * the state is not known, since stat failed: before the command for lack of permission, or
+	 * after it for any reason
+	 */
 	bool unknown;
-	/* the saver owns the members about the content until job 'saving' is done */
+	/* until job 'saving' is done, the saver owns the members about the content */
 	struct filestate before;
 	/* number of the saver's job for the content before the command; 0: none */
 	uint64_t saving;
-	bool digested; /* that job makes only a digest, since the file is large */
+	bool digested; /* job 'saving' makes only a digest, since the file is large */
 	struct repository *repository;
 	struct git_file git;
 
@@ -120,7 +135,8 @@ struct record {
 		RECORD_UNCHANGED,
 		RECORD_BY_COMMAND,
 		RECORD_BY_OTHER,
-	} changed;      /* whether 'after' differs from 'before', and who has changed the file */
+		/* whether 'after' differs from 'before', and if so, who has changed the file */
+	} changed;
 	bool contested; /* both the command and another process changed the file */
 };
 

@@ -20,12 +20,12 @@
 
 #define PIECE ((size_t)1 << 20)
 /*
- * Contents are saved only while a part of the file system stays free.  That part is a twentieth, or
+ * Contents are saved only as long as a part of the file system stays free: 1/RESERVE_PART of it, or
  * RESERVE_MAX if that is less.
  */
 #define RESERVE_PART 20
 #define RESERVE_MAX ((uint64_t)256 << 20)
-#define STAT_BLOCK 512 /* bytes in a unit of st_blocks */
+#define STAT_BLOCK 512 /* number of bytes in a unit of st_blocks */
 
 struct saver {
 	int dirfd;
@@ -39,7 +39,9 @@ struct saver {
 	struct rows {
 		const char *key;
 		unsigned part; /* number of the row that is being written, counted from 1 */
-		/* bytes that are missing in this row, and bytes that belong into later rows */
+		/*
+		 * number of bytes that are missing in this row, and number of bytes for later rows
+		 */
 		uint64_t row, left;
 	} rows;
 	bool broken; /* writing has failed, and nothing more is written */
@@ -82,7 +84,7 @@ static int open_table(struct saver *saver, struct err *err)
 }
 
 /*
- * Pass the bytes of a file to sink and hash them.  Returns 1 if the file has the given size, 0 if
+ * Pass the bytes of a file to sink, and hash them.  Returns 1 if the file has the given size, 0 if
  * it is shorter or longer, and a negative error if reading or writing failed.
  */
 static int copy_pieces(struct saver *saver, int fd, uint64_t size, struct hash *sha256,
@@ -175,7 +177,8 @@ static int save_large(struct saver *saver, const struct saver_job *job, struct e
 	if (size > SAVER_CONTENT_MAX)
 		return err_set(err, ERR_LIMIT, "it is larger than 64 GiB");
 	/*
-	 * A mark ends a row group of the table, so it is set only for a content with several rows.
+	 * Set a mark only for a content with several rows, because a mark ends a row group of the
+	 * table.
 	 */
 	bool several_rows = size > PQWRITE_CONTENT_MAX;
 	struct pqwrite_mark mark;
@@ -239,7 +242,7 @@ static int save_blob(struct saver *saver, const struct saver_job *job, struct er
 }
 
 /*
- * Copy a content into a spool file.  A git repository has the same bytes now, but the command may
+ * Copy a content into the spool file.  A git repository has the same bytes now, but the command may
  * still remove the repository.  So the copy is kept until the command has ended.
  */
 static int save_in_spool(struct saver *saver, const struct saver_job *job, struct err *err)
@@ -304,7 +307,7 @@ static void save_content(struct saver *saver, const struct saver_job *job)
 {
 	struct err err = { 0 };
 
-	/* Remove an earlier digest of the file, since it is computed anew. */
+	/* Forget an earlier digest of the file, since the digest is computed again. */
 	job->state->hashed = job->state->blocks_hashed = false;
 	if (job->digest) {
 		if (save_digest(job, &err) < 0) {
@@ -455,7 +458,7 @@ int saver_link(struct saver *saver, int dirfd, struct err *err)
 	return 0;
 }
 
-/* On a full disk, the removal of the table makes room for the manifest. */
+/* Remove the table.  On a full disk, this makes room for the manifest. */
 bool saver_remove(struct saver *saver)
 {
 	struct err ignored = { 0 };
@@ -480,7 +483,8 @@ int saver_finish(struct saver *saver, struct err *err)
 	if (r < 0)
 		(void)saver_remove(saver);
 	else
-		at_sync_soon(saver->table_fd, 0, 0); /* from the start to the end of the file */
+		/* zeros mean the whole file, from its start to its end */
+		at_sync_soon(saver->table_fd, 0, 0);
 	return r;
 }
 
