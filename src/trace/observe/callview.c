@@ -30,10 +30,13 @@ static void note_link(void *arg, struct pathmap_entry *link)
 	recorder_note(view->recorder, link, BUNDLE_READ);
 }
 
-/* The process that makes the call is not dumpable.  Only root may look into such a process. */
+/*
+ * Strata may look into a process only if the process is dumpable, or if strata runs as root.
+ * Neither is true here.
+ */
 void callview_add_closed_reason(struct callview *view)
 {
-	/* Return without a reason for a fork of strata that has not executed the command yet. */
+	/* No reason is needed for a fork of strata that has not executed the command yet. */
 	if (view->tracee->pid == view->shared->command)
 		return;
 	reasons_add(view->shared->reasons,
@@ -51,7 +54,7 @@ static struct pathmap_entry *entry_of_target(struct pathmap *map, struct str tex
 
 	if (!text.len || *text.ptr != '/')
 		return NULL;
-	/* The mark of deleted files may also be a part of the name of a file that exists. */
+	/* An existing file may have a name that ends with the kernel's mark of deleted files. */
 	if (pathmap_says_deleted(text.ptr) && at_abs_stat(text.ptr, &stx) < 0)
 		return NULL;
 	return pathmap_known(map, text);
@@ -65,8 +68,8 @@ static void add_long_path_reason(struct callview *view)
 }
 
 /*
- * Returns the entry for the target of a link in /proc that is longer than PATH_MAX.  readlink fails
- * for such a target, so this function finds the path in another way.
+ * Returns the entry for a directory that is the target of a link in /proc, and whose path is longer
+ * than PATH_MAX.  readlink fails for such a link.  at_long_path finds the path step by step.
  */
 static struct pathmap_entry *entry_of_long_link(struct callview *view, const char *name)
 {
@@ -125,9 +128,10 @@ static void add_gone_reason(struct callview *view, struct str path)
 }
 
 /*
- * Whether the thread is the only one of its process.  Then no other thread can have closed a
+ * Whether the thread is the only one of its process.  If so, no other thread can have closed a
  * descriptor that the thread has used in a path.  The exception is a process made with CLONE_FILES
- * and without CLONE_THREAD.  It is not noticed, because no known program makes such a process.
+ * and without CLONE_THREAD.  This exception is ignored, because no known program makes such a
+ * process.
  */
 static bool is_only_thread(pid_t tid)
 {
@@ -139,9 +143,9 @@ static bool is_only_thread(pid_t tid)
 }
 
 /*
- * Whether the path still leads to the file that it led to when the call was made.  A path through
- * /proc depends on the working directory, the root and the program of a process.  Only calls that
- * stop can change these, and such calls are examined after this one.  A path through /proc may also
+ * Whether the path still leads to the same file as when the call was made.  A path through /proc
+ * depends on the working directory, the root and the program of a process.  Only calls that stop
+ * can change these, and such calls are examined after this call.  A path through /proc may also
  * depend on a descriptor, and strata does not see the calls that close descriptors.
  */
 static bool led_the_same_way(const struct callview *view, const struct pathmap_walk *walk)
@@ -170,9 +174,9 @@ static const struct callview_last *last_of(const struct callview_shared *shared,
 }
 
 /*
- * Give the walk the descriptor and the file that the thread's last passed call has opened.  If the
- * thread has closed no descriptor between that call and this one, the descriptor was still open for
- * that file when this call was made, even if the descriptor is closed now.
+ * Tell the walk which file the thread's last passed call has opened, and as which descriptor.  If
+ * the thread has closed no descriptor between that call and this one, the descriptor still had this
+ * file when this call was made, even if the descriptor is closed now.
  */
 static void use_last_opened(const struct callview *view, struct pathmap_walk *walk)
 {
@@ -266,7 +270,7 @@ static struct pathmap_entry *named_by_deferred(struct callview *view, bool follo
 
 /*
  * Returns the entry of the file that the call names.  The path is read from the program's memory.
- * Without a path, the call names the file of its descriptor.
+ * If path is SYSCALLS_NONE, the call names the file of its descriptor.
  */
 struct pathmap_entry *callview_named(struct callview *view, int8_t dirfd, int8_t path, bool follow)
 {
@@ -328,7 +332,7 @@ static bool leads_to_proc(struct str path, bool from_root)
 	for (struct str name; (name = str_take_name(&path)).len;) {
 		if (top && (str_eq(name, STR("proc")) || str_eq(name, STR("dev"))))
 			return true;
-		/* A ".." may lead back to the root directory. */
+		/* the name ".." may lead back to the root directory */
 		if (!str_eq(name, STR(".")))
 			top = str_eq(name, STR(".."));
 	}
@@ -336,8 +340,8 @@ static bool leads_to_proc(struct str path, bool from_root)
 }
 
 /*
- * Find the base of a relative or empty path.  Returns false if more data of the program would be
- * needed to resolve the path later.
+ * Find the base of a relative or empty path.  Returns false if resolving the path later would need
+ * more data of the program.
  */
 static bool find_deferred_base(const struct callview_shared *shared, const struct tracee *tracee,
 	struct deferred_call *deferred)

@@ -16,10 +16,15 @@
 #include "sandbox/interpreter.h"
 #include "sandbox/threadview.h"
 
-/* limit for interpreters that are scripts themselves; the kernel allows fewer */
+/*
+ * maximum length of a chain of interpreters that are scripts themselves; the kernel's limit is
+ * lower
+ */
 #define INTERPRETERS_MAX 5
 
-/* Hold the call until the saver has done this job.  If job is 0, the call is not held. */
+/*
+ * Hold the call until the saver has done the job with this number.  0 means that there is no job.
+ */
 static void hold_for_job(struct callview *view, uint64_t job)
 {
 	if (job > view->job)
@@ -37,8 +42,8 @@ static void note_first(struct callview *view, unsigned ops)
 }
 
 /*
- * Note that the call makes or removes a name.  This changes the content of the name's directory,
- * and it changes which file the name leads to.
+ * Note that the call makes or removes a name.  This changes the content of the directory, and which
+ * file the name leads to.
  */
 static void note_name_change(struct callview *view, struct pathmap_entry *entry)
 {
@@ -57,7 +62,9 @@ static void note_name_change(struct callview *view, struct pathmap_entry *entry)
 	missing_may_appear(&view->shared->missing, view->recorder, tracee->tid, entry);
 }
 
-/* Note that a directory appears or disappears.  All names below it appear or disappear as well. */
+/*
+ * Note that a directory appears or disappears.  All names below it then appear or disappear, too.
+ */
 static void note_directory_change(struct callview *view)
 {
 	view->tracee->forget = true;
@@ -98,7 +105,7 @@ static void note_open_existing(
 	unsigned ops = open_ops(flags);
 	struct record *record;
 
-	/* The call changes no file if it writes to a device, such as /dev/null or a terminal. */
+	/* opening a device for writing, such as /dev/null or a terminal, changes no file */
 	if (S_ISCHR(stx->stx_mode))
 		view->may_change = false;
 	if (S_ISDIR(stx->stx_mode)) {
@@ -107,8 +114,8 @@ static void note_open_existing(
 		recorder_note(view->recorder, entry, BUNDLE_EXISTENCE);
 	} else if (ops & BUNDLE_WRITE) {
 		/*
-		 * Save the file even if this name is ignored, since its other names may not be
-		 * ignored.
+		 * Save the content even if this name is ignored, since the file may have other
+		 * names that are not ignored.
 		 */
 		if (stx->stx_nlink > 1)
 			hold_for_job(view, recorder_content_touch(view->recorder, stx, true));
@@ -130,8 +137,8 @@ static void note_open_existing(
 }
 
 /*
- * Note that the file of the entry does not exist.  The call may still find the file if another
- * thread makes it in the meantime.
+ * Note that the file of the entry does not exist.  If another thread makes the file before the
+ * kernel executes the call, the call still finds the file.
  */
 static void note_missing(struct callview *view, struct pathmap_entry *entry, unsigned ops)
 {
@@ -140,9 +147,8 @@ static void note_missing(struct callview *view, struct pathmap_entry *entry, uns
 }
 
 /*
- * Whether the call only reads the file, and the file needs no further examination.  This is so if
- * the file is ignored, or if the command has read it before: then its state and its content are
- * kept already.
+ * Whether the call only reads the file, and the file need not be examined again.  This is so if the
+ * file is ignored, or if the command has read it before and its state and content are kept.
  */
 static bool is_read_again(
 	const struct recorder *recorder, const struct pathmap_entry *entry, unsigned flags)
@@ -203,8 +209,8 @@ static void note_removal(struct callview *view)
 		return;
 	}
 	/*
-	 * The file is saved before the call goes on.  Afterwards it could still be read through an
-	 * open descriptor, but other processes could have written to it.
+	 * Have the file saved before the call goes on.  After the call, the file could still be
+	 * read through an open descriptor, but other processes could have written to it.
 	 */
 	recorder_note(view->recorder, entry, BUNDLE_DELETE);
 	hold_for_job(view, recorder_move_remove(view->recorder, entry, &stx));
@@ -215,7 +221,7 @@ static void note_removal(struct callview *view)
 
 /*
  * Note that one path is renamed to another.  The file is saved before the call goes on, since the
- * command may write to it under its new name afterwards.
+ * command may afterwards write to the file under its new name.
  */
 static void note_move(struct callview *view, struct pathmap_entry *from, struct pathmap_entry *to,
 	const struct statx *stx)
@@ -260,7 +266,7 @@ static void note_link(struct callview *view)
 
 	if (to)
 		note_creation(view, to, 0);
-	/* Without an entry the file was made with O_TMPFILE, and gets its first name now. */
+	/* A file without an entry was made with O_TMPFILE, and gets its first name now. */
 	if (!from)
 		return;
 	struct record *record = recorder_note(view->recorder, from, BUNDLE_EXISTENCE);
@@ -287,8 +293,8 @@ static void note_mount(struct callview *view)
 	note_directory_change(view);
 	view->shared->roots = true;
 	/*
-	 * The command itself may serve a file system that is mounted now, so no file may wait in
-	 * the look queue.
+	 * The command itself may serve the file system that is mounted now.  So the look queue is
+	 * no longer used: a file in it might later belong to that file system.
 	 */
 	recorder_look_at_once(view->recorder);
 	mountwatch_begin(&view->shared->mountwatch);
@@ -386,8 +392,8 @@ static void note_execute(struct callview *view)
 }
 
 /*
- * Note that a process asks for permission events.  From then on, every file that strata opens would
- * wait for permission from this process, and the process waits for strata.
+ * Note that a process asks for permission events.  Every file that strata opens would then wait for
+ * permission from this process, while this process waits for strata.
  */
 static void note_permit(struct callview *view)
 {
@@ -401,7 +407,8 @@ static void note_permit(struct callview *view)
 }
 
 /*
- * Note that a thread or a process ends.  The exit status of a process is that of its first thread.
+ * Note that a thread or a process ends.  The exit status of a process is the exit status of its
+ * first thread.
  */
 static void note_exit(struct callview *view)
 {
@@ -449,8 +456,8 @@ static void touch_other_names(struct callview *view, struct pathmap_entry *entry
 }
 
 /*
- * Prepare for a change of a file through a descriptor.  The name that the file was opened by may
- * have been removed, and the file may have other names.
+ * Prepare for a change of a file through a descriptor.  The name by which the file was opened may
+ * have been removed.  The file may also have other names.
  */
 static void touch_nameless_file(struct callview *view, unsigned ops)
 {
@@ -521,9 +528,10 @@ static void note_ptrace(struct callview *view)
 /* --- the table --- */
 
 static const struct effect {
-	/* NULL: the operations 'ops' are noted for the first path */
+	/* NULL: the operations 'ops' are noted for the first path of the call */
 	void (*note)(struct callview *view);
-	bool harmless; /* the call changes no file, and changes the file of no name */
+	/* the call changes no file, and does not change which file a name leads to */
+	bool harmless;
 	bool can_wait; /* the call is harmless, and may go on before it is examined */
 	unsigned ops;
 } effects[] = {

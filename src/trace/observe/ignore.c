@@ -53,8 +53,8 @@ static bool strip_prefix(struct str *text, struct str prefix)
 }
 
 /*
- * Returns a copy of the text in which a variable at the beginning is replaced by its value.
- * Returns NULL if that variable is not set.
+ * Returns a copy of the text.  If the text begins with a variable, the copy has the value of the
+ * variable instead.  Returns NULL if the variable is not set.
  */
 static char *expand_variable(struct str text)
 {
@@ -70,8 +70,8 @@ static char *expand_variable(struct str text)
 }
 
 /*
- * Mark a given path and the path without symbolic links that it leads to, since the command may use
- * either.
+ * Mark a given path.  If it contains symbolic links, also mark the path that it leads to, since the
+ * command may use either path.
  */
 static void mark_path(struct pathmap *map, const char *path)
 {
@@ -81,7 +81,7 @@ static void mark_path(struct pathmap *map, const char *path)
 	for (int follow = 0; follow <= 1; follow++) {
 		walk.follow = follow;
 		struct pathmap_entry *entry = pathmap_resolve(map, &walk, str_of(path));
-		/* The path "/" is allowed.  With it the trace ignores every file. */
+		/* The path "/" is allowed, and makes the trace ignore every file. */
 		if (entry)
 			entry->ignored = true;
 	}
@@ -136,8 +136,8 @@ static int read_file(int fd, const char *where, struct buf *text, struct err *er
 }
 
 /*
- * Write the default ignore file.  Errors are ignored, since the defaults are in effect even if the
- * file cannot be written.
+ * Write the default ignore file.  Errors are ignored, since the defaults also apply if the file
+ * cannot be written.
  */
 static void write_default_file(const char *directory, const char *path)
 {

@@ -9,10 +9,10 @@
 #define IGNORE_SIZE_MAX ((size_t)1 << 20)
 
 /*
- * Mark the paths that the ignore file 'given' lists, and the ignore file itself.  If 'given' is
- * NULL, the user's $XDG_CONFIG_HOME/strata/ignore.json is read.  Returns ERR_INVALID if the file is
- * not an array of strings, or if a string is not an absolute path after $HOME or $XDG_CONFIG_HOME
- * at its beginning has been replaced.
+ * Mark the paths that the ignore file 'given' lists, and mark the ignore file itself.  If 'given'
+ * is NULL, the user's $XDG_CONFIG_HOME/strata/ignore.json is read.  A path may begin with $HOME or
+ * $XDG_CONFIG_HOME, and is otherwise absolute.  Returns ERR_INVALID if the file is not an array of
+ * such paths.
  */
 int ignore_load(const char *given, struct pathmap *map, struct err *err);
 /* Mark only /proc, /dev and /sys, which the kernel fills. */

@@ -1,8 +1,9 @@
 /*
- * missing - opens and executions of files that did not exist when strata examined the call.
+ * missing - calls that open or execute a file, where the file did not exist when strata examined
+ * the call.
  *
  * Such a call goes on after the examination.  If another thread makes the file at the same time,
- * the call may find the file after all, and an engine that stops calls does not learn how a call
+ * the call may find the file after all.  An engine that stops calls does not learn how a call
  * ended.  So the file is recorded as opened or executed if the call that makes the file may overlap
  * the call that misses it.  They may overlap in two cases:
  *
@@ -24,20 +25,20 @@ struct missing {
 
 void missing_release(struct missing *missing);
 /*
- * Note that the thread tid tries to do ops to a file that does not exist.  The thread belongs to
- * the current process of the recorder.
+ * Note that the thread tid tries to do the operations ops to a file that does not exist.  The
+ * recorder's current process must be the process of the thread.
  */
 void missing_add(struct missing *missing, struct recorder *recorder, pid_t tid,
 	struct record *record, unsigned ops);
 /*
- * Forget the call that is noted for a thread.  That call is over, since the thread is making
- * another one.  Returns the record of the program that the thread may have executed, whose
+ * Forget the call that is noted for a thread.  The thread is making another call, so the noted call
+ * is over.  Returns the record of a program that the thread may have executed, and whose
  * interpreter is not recorded yet.  Returns NULL if there is no such program.
  */
 struct record *missing_over(struct missing *missing, pid_t tid);
 /*
- * Record the noted calls that may find their files after all, because a call of the thread tid may
- * make entry.  entry is such a file, or a directory above it.
+ * A call of the thread tid may make entry.  Record each noted call that may therefore find its
+ * file, which is entry or is below entry.
  */
 void missing_may_appear(struct missing *missing, struct recorder *recorder, pid_t tid,
 	const struct pathmap_entry *entry);

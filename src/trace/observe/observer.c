@@ -18,21 +18,21 @@
 #include "trace/observe/effects.h"
 
 /*
- * Limits of the backlog in bytes.  Calls that pass need more room, since the backlog does not slow
- * down the programs that make them.
+ * Limits of the backlog in bytes.  Calls that pass need the greater limit: the backlog does not
+ * slow down the programs that make them, so more of these calls may wait.
  */
 #define BACKLOG_MAX ((size_t)1 << 20)
 #define BACKLOG_PASSED_MAX ((size_t)192 << 20) /* below the maximum size of a buffer */
 #define BACKLOG_PAUSE_NS WHEN_MS
 /*
- * When the backlog has this many bytes, its thread is woken.  The thread is not woken for each
- * call, since a wake-up costs as much as many calls.
+ * When the backlog has this many bytes, its thread is woken.  It is not woken for each call, since
+ * one wake-up costs as much as many calls.
  */
 #define BACKLOG_ENOUGH ((size_t)32 << 10)
 
 /*
- * A score of how many of the names were new lately.  A new name adds 8 to it, and a known name
- * subtracts 1.
+ * The score new_names shows how many of the recent names were new.  A new name adds NEW_NAMES_ONE
+ * to it, and a known name subtracts 1.
  */
 #define NEW_NAMES_MAX 64
 #define NEW_NAMES_ONE 8
@@ -64,8 +64,8 @@ static void check_mounts(struct observer *observer, struct tracee *tracee)
 }
 
 /*
- * Hold the backlog, so that this thread may use the path map and the records.  Settle the names
- * that the tracee's last call has changed, since that call is over.
+ * Hold the backlog, so that this thread may use the path map and the records.  The last call of the
+ * tracee is over now, so the names that it has changed are settled.
  */
 static void hold_names(struct observer *observer, struct tracee *tracee)
 {
@@ -80,7 +80,7 @@ static void hold_names(struct observer *observer, struct tracee *tracee)
 }
 
 /*
- * Keep data about a passed call as the last one of its thread.  n_before is the number of records
+ * Keep data about a passed call, as the last call of its thread.  n_before is the number of records
  * before the call was examined.
  */
 static void note_last_passed(const struct callview *view, size_t n_before)
@@ -123,8 +123,8 @@ static void note_effects(struct observer *observer, struct callview *view)
 /* --- beside the program --- */
 
 /*
- * Make the bundle incomplete, since a file that a process had used was removed before it could be
- * examined.
+ * Make the bundle incomplete, since a file that a process has used was removed before strata could
+ * examine the file.
  */
 static void add_missed_reason(const struct observer *observer, const struct record *record)
 {
@@ -136,9 +136,9 @@ static void add_missed_reason(const struct observer *observer, const struct reco
 }
 
 /*
- * Note that a thread has opened a file that was missing when it was examined.  If an examined call
- * has removed the file in the meantime, the state of the file is known and its content is kept.
- * Otherwise the bundle becomes incomplete.
+ * Note that a thread has opened a file that did not exist when strata examined it.  If an examined
+ * call has removed the file in between, the state and the content of the file are known.  Otherwise
+ * the bundle becomes incomplete.
  */
 static void note_found_file(struct observer *observer, const struct callview_last *last)
 {
@@ -169,8 +169,8 @@ static void note_success(struct observer *observer, pid_t tid, int result, uint6
 }
 
 /*
- * Handle an item of the backlog.  An item without 'about' reports that the last call of the thread
- * has succeeded.
+ * Handle an item of the backlog.  An item whose member 'about' is NULL is not a call: it reports
+ * that the last call of the thread has succeeded.
  */
 static void see_deferred(void *arg, const void *item)
 {
@@ -193,8 +193,8 @@ static void see_deferred(void *arg, const void *item)
 
 /*
  * Whether the call can be deferred.  The call must change nothing, and the previous call of its
- * thread must have left nothing to settle.  While most names are known, no call is deferred,
- * because noting another use of a known name takes less time than deferring the call.
+ * thread must have left nothing to settle.  If most of the recent names were known, no call is
+ * deferred: to note another use of a known name takes less time than to defer the call.
  */
 static bool can_defer(const struct observer *observer, const struct tracee *tracee,
 	const struct traced_call *call, const struct syscalls_call *about)
@@ -208,10 +208,7 @@ static bool can_defer(const struct observer *observer, const struct tracee *trac
 	return effects_can_wait(call, about);
 }
 
-/*
- * Put the call into the backlog if it can be deferred.  Returns true if the call is now in the
- * backlog.
- */
+/* Put the call into the backlog if it can be deferred.  Returns true if the call was put there. */
 static bool try_defer(struct observer *observer, struct tracee *tracee,
 	const struct traced_call *call, const struct syscalls_call *about)
 {
@@ -237,8 +234,9 @@ void observer_see_passed(struct observer *observer, const struct passed_call *pa
 	struct tracee *tracee = tracees_get(shared->tracees, call->tid, &passed->ids, &fresh);
 
 	/*
-	 * Skip a call of another architecture, which has stopped and been examined already.  The
-	 * tracepoint reports it once more, with a number that means another call here.
+	 * Skip a call of another architecture, because strata has examined it already when it
+	 * stopped.  The tracepoint reports the call a second time, with a number that means another
+	 * call on this architecture.
 	 */
 	bool foreign = tracee->foreign_nr == (uint64_t)call->nr + 1;
 	tracee->foreign_nr = 0;
@@ -284,7 +282,7 @@ static void see_unknown(
 		reasons_add(shared->reasons,
 			"process %d uses 32-bit system calls, which strata does not understand",
 			(int)tracee->pid);
-	/* This call is seen only in a trace without a filter, since the filter refuses it. */
+	/* This call appears only in a trace without a filter.  A filter refuses it. */
 	else if (call->nr == SYS_io_uring_setup)
 		reasons_add(shared->reasons,
 			"process %d uses io_uring: what it does to files that way is not recorded",
@@ -455,8 +453,8 @@ void observer_starts(struct observer *observer, pid_t pid, char *const *argv)
 }
 
 /*
- * Note a file that the command inherits open for writing.  Other processes may write to it, too,
- * for example to a log file.
+ * Note a file that the command inherits open for writing, for example a log file.  Other processes
+ * may also write to it.
  */
 static void inherit_writable(struct recorder *recorder, struct pathmap_entry *entry)
 {
@@ -475,8 +473,8 @@ static bool is_same_file(const struct statx *a, const struct statx *b)
 }
 
 /*
- * If a standard stream of the command is redirected to or from a file, the file is recorded as if
- * the command had opened it.
+ * Record a file to which, or from which, a standard stream of the command is redirected.  It is
+ * recorded as if the command had opened it.
  */
 void observer_inherits(struct observer *observer, int fd)
 {
@@ -496,8 +494,8 @@ void observer_inherits(struct observer *observer, int fd)
 			"path is too long to be known",
 			fd);
 	/*
-	 * Inside an environment the path may be a path of the host, and may lead to another file
-	 * here.
+	 * Inside an environment, the path may be a path of the host.  The same path may lead to
+	 * another file here.
 	 */
 	if (len <= 0 || *path != '/' || at_abs_stat(path, &named) < 0 ||
 		!is_same_file(&stx, &named)) {

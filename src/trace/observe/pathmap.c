@@ -11,20 +11,21 @@
 #include "core/mem.h"
 #include "core/own.h"
 
-#define LINKS_MAX 40 /* maximum number of links on the way of one path, as in the kernel */
+/* maximum number of symbolic links that one path may lead through, as in the kernel */
+#define LINKS_MAX 40
 #define FIRST_SLOTS 2048
 
 /*
- * The shortcut speeds up programs that name many files of one directory.  It has the directory that
- * was named last, the text that led to it, and the entry where that text began.  Until a name
- * changes, the same text leads to the same directory, so the names in the text need not be looked
- * up again.
+ * A shortcut to the directory that was named last.  It speeds up programs that name many files of
+ * one directory.  It has the text that led to the directory, and the entry at which the text began.
+ * As long as no name changes, the same text leads to the same directory, so the names in the text
+ * need not be looked up again.
  */
 struct shortcut {
 	struct buf text;
 	const struct pathmap_entry *root, *from;
 	struct pathmap_entry *to; /* NULL: there is no shortcut */
-	unsigned changes;         /* the map's count of changes when the shortcut was made */
+	unsigned changes;         /* value of pathmap.changes when the shortcut was made */
 };
 
 /*
@@ -41,11 +42,12 @@ struct pathmap {
 	size_t n_slots, n_entries;
 	struct pathmap_entry root;
 	unsigned generation;
-	unsigned changes; /* count of changes that may lead a name to another file */
+	unsigned changes; /* number of changes so far that may lead a name to another file */
 	struct shortcut shortcut;
-	/* 'todo' is the part of the path that is still to be resolved */
+	/* 'todo' is the part of the path that is not resolved yet */
 	struct buf todo, spare;
-	char unremembered[PATH_MAX]; /* target of a link that must not be kept in its entry */
+	/* target of a link, if the target must not be kept in the link's entry */
+	char unremembered[PATH_MAX];
 };
 
 struct pathmap *pathmap_new(void)
@@ -283,7 +285,7 @@ static void splice_target(struct pathmap *map, const char *target, struct str re
 }
 
 /*
- * Skip the text of the shortcut if rest begins with that text.  Returns the entry from which the
+ * If rest begins with the text of the shortcut, skip that text.  Returns the entry at which the
  * walk goes on.
  */
 static struct pathmap_entry *take_shortcut(struct pathmap *map, const struct pathmap_walk *walk,
@@ -313,15 +315,15 @@ static void make_shortcut(struct pathmap *map, const struct pathmap_walk *walk,
 	shortcut->changes = map->changes;
 }
 
-/* Whether the name will lead every process to the same file the next time. */
+/* Whether the name leads to the same file for every process, and also the next time. */
 static bool is_stable(const struct pathmap_entry *entry)
 {
 	return entry->kind != PATHMAP_UNKNOWN && !entry->unsettled && !entry->procfs;
 }
 
 /*
- * Whether the entry is one of the names listed here in the directory of a process in /proc.  strata
- * does not see when the targets of such links change.
+ * Whether the entry is one of the names below in the directory of a process in /proc.  strata does
+ * not see when these links, or the links in "fd" and "map_files", get another target.
  */
 static bool is_of_process(const struct pathmap_entry *entry)
 {
@@ -333,7 +335,10 @@ static bool is_of_process(const struct pathmap_entry *entry)
 	return false;
 }
 
-/* Whether the names in a directory are descriptors.  Their numbers are reused for other files. */
+/*
+ * Whether the names in a directory are numbers of descriptors.  Such a number is reused for other
+ * files.
+ */
 static bool is_of_descriptors(const struct pathmap_entry *entry)
 {
 	const char *name = entry->path.ptr + entry->name;

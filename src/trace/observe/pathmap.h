@@ -1,12 +1,14 @@
 /*
- * pathmap - knows every path that the command has named in its canonical form: absolute, and
- * without symbolic links and dots.
+ * pathmap - the map of all paths that the command has named.  It finds the canonical form of a
+ * path: absolute, and without symbolic links and dots.
  *
  * An entry stands for a name, whether or not a file has that name.  Entries are never removed.  The
  * map remembers whether a name is a directory, a link or another file, since programs name the same
- * directories again and again.  When the observer sees a call that changes a name, it calls
- * pathmap_unsettle.  When that call is certainly over, it calls pathmap_settle.  Changes by other
- * programs are not noticed.
+ * directories again and again.
+ *
+ * When the observer sees a call that changes a name, it calls pathmap_unsettle.  When that call is
+ * certainly over, the observer calls pathmap_settle.  Changes that other programs make are not
+ * noticed.
  */
 #pragma once
 #include <stdbool.h>
@@ -30,12 +32,12 @@ struct pathmap_entry {
 	uint32_t number;              /* index for arrays with data about paths; the root has 0 */
 	struct str path;              /* ends with a NUL, which is not counted */
 	size_t name;                  /* offset of the last name in 'path' */
-	const char *target;           /* target of a symbolic link when it was read last */
-	bool target_old;              /* the target may have changed since then */
+	const char *target;           /* target of a symbolic link, as it was last read */
+	bool target_old;              /* the target may have changed since it was last read */
 	enum pathmap_kind kind;
-	unsigned generation; /* generation of the map in which 'kind' was found */
+	unsigned generation; /* generation of the map when 'kind' was found */
 	unsigned unsettled;  /* number of running calls that may change the name */
-	bool procfs;         /* below /proc, where different processes see different files */
+	bool procfs;         /* the entry is below /proc, where each process may see other files */
 	bool ignored;        /* this path and all paths below it are not listed */
 	bool untouchable;    /* this path and all paths below it must not be examined */
 };
@@ -59,20 +61,21 @@ struct pathmap_entry *pathmap_root(struct pathmap *map);
 void *pathmap_grow(void *array, size_t *n, size_t size, uint32_t number);
 
 struct pathmap_walk {
-	struct pathmap_entry *root; /* where absolute paths begin */
-	struct pathmap_entry *base; /* where relative paths begin */
+	struct pathmap_entry *root; /* entry at which absolute paths begin */
+	struct pathmap_entry *base; /* entry at which relative paths begin */
 	pid_t self;                 /* process id that /proc/self leads to */
 	pid_t thread;               /* thread id that /proc/thread-self leads to */
 	bool follow;                /* follow a symbolic link that is the last name */
 	/*
-	 * Out: the path led through /proc to a descriptor, a directory or the program of a process.
+	 * out: the path led through a link in /proc to a descriptor, a directory or the program of
+	 * a process
 	 */
 	bool fleeting;
-	/* Out: if the path led through a link in /proc to a descriptor, that link; else NULL. */
+	/* out: link in /proc to a descriptor, if the path led through such a link; else NULL */
 	const struct pathmap_entry *descriptor;
-	/* A descriptor of the process 'self' whose file is known. */
+	/* descriptor of the process 'self' whose file is known */
 	int known_fd;
-	/* entry of the file of known_fd; NULL: no descriptor's file is known */
+	/* entry of the file of known_fd; NULL: there is no descriptor whose file is known */
 	struct pathmap_entry *known;
 	/* out: a link in /proc has a target that is too long to be read */
 	bool too_long;
@@ -82,8 +85,8 @@ struct pathmap_walk {
 };
 
 /*
- * Returns the entry of the file that a path leads to.  Returns NULL if the path has too many links,
- * or if the file has no name, as pipes and deleted files.
+ * Returns the entry of the file to which a path leads.  Returns NULL if the path has too many
+ * links, or if the file has no name.  Pipes and deleted files have no name.
  */
 struct pathmap_entry *pathmap_resolve(
 	struct pathmap *map, struct pathmap_walk *walk, struct str path);
@@ -98,8 +101,8 @@ struct pathmap_entry *pathmap_child(
 int pathmap_stat(struct pathmap *map, struct pathmap_entry *entry, struct statx *stx);
 
 /*
- * Never examine a path and the paths below it again.  They are ignored, and symbolic links among
- * them are not followed.
+ * Make sure that a path and the paths below it are never examined again.  They are ignored, and
+ * symbolic links among them are not followed.
  */
 void pathmap_leave_alone(struct pathmap *map, struct pathmap_entry *entry);
 
@@ -110,13 +113,13 @@ bool pathmap_is_unsettled(const struct pathmap_entry *entry);
 /* Whether entry is 'top' or is below it. */
 bool pathmap_is_below(const struct pathmap_entry *entry, const struct pathmap_entry *top);
 /*
- * Returns the descriptor number if link is the link in /proc to a descriptor of process pid, else
- * -1.
+ * If link is the link in /proc to a descriptor of the process pid, returns the number of the
+ * descriptor.  Otherwise returns -1.
  */
 int pathmap_fd_of(const struct pathmap_entry *link, pid_t pid);
 /*
  * Whether the text ends with the mark that the kernel adds to the names of deleted files.  The name
- * of an existing file may end with the same text.
+ * of an existing file may end with the same text, too.
  */
 bool pathmap_says_deleted(const char *text);
 

@@ -22,7 +22,10 @@ void recorder_init(struct recorder *recorder, struct pathmap *map, struct saver 
 void recorder_release(struct recorder *recorder)
 {
 	workqueue_release(&recorder->look_queue);
-	/* Wait for the saver before the records are released, since its jobs point to records. */
+	/*
+	 * Wait for the saver before the records are released, since jobs of the saver point to
+	 * records.
+	 */
 	if (recorder->saver)
 		saver_wait_all(recorder->saver);
 	for (struct record *record = recorder->records; record; record = record->next)
@@ -143,8 +146,8 @@ static void add_process(struct recorder *recorder, struct record *record)
 	size_t at = record->n_processes;
 
 	/*
-	 * The search begins at the end of the list.  Thousands of older processes may have used the
-	 * file, and this process is probably younger than most of them.
+	 * Search from the end of the list.  Thousands of older processes may have used the file,
+	 * and this process is probably younger than most of them.
 	 */
 	while (at && record->processes[at - 1] > recorder->process)
 		at--;
@@ -193,8 +196,8 @@ struct record *recorder_note(struct recorder *recorder, struct pathmap_entry *en
 	if (record->ignored || entry->untouchable)
 		return record;
 	/*
-	 * Look at the file again, since the command may have made the path accessible in the
-	 * meantime.
+	 * If the state is not known because the path was not accessible, look at the file again.
+	 * The command may have made the path accessible since then.
 	 */
 	if (!workqueue_is_pending(&record->look) && record->unknown)
 		recorder_look_soon(recorder, record);
@@ -214,8 +217,8 @@ void recorder_names_change(struct recorder *recorder, struct pathmap_entry *dire
 void recorder_link(struct recorder *recorder, struct record *from, struct record *to)
 {
 	/*
-	 * The attributes of the file may be changed under its new name, by calls that do not use
-	 * the old name.
+	 * Calls that do not use the old name may change the attributes of the file under its new
+	 * name.  So such a change must be expected from now on.
 	 */
 	if (!from->ignored)
 		recorder_expect_change(recorder, from);

@@ -1,16 +1,17 @@
 /*
- * recorder - keeps a record of every path that the command has used: its state at the first look,
- * its state at the end, and the contents that a restore needs.
+ * recorder - keeps a record of every path that the command has used: the state of the file at the
+ * first look, its state at the end, and the contents that a restore needs.
  *
- * A record is made when a call names its path for the first time.  Ignored paths have records too,
- * which are never listed.  A file that belongs to another user and is not writable is listed only
- * if it has changed, for example by a rename.
+ * A record is made when a call names its path for the first time.  Ignored paths have records, too,
+ * but these are never listed.  A file that belongs to another user and is not writable is listed
+ * only if it has changed, for example by a rename.
  *
  *	recorder.c          makes records, and notes in them what calls do to files
  *	recorder_look.c     looks at files for the first time, on the thread of the look queue
  *	recorder_content.c  gives contents to the saver before they change
  *	recorder_move.c     follows files that are renamed or removed
- *	recorder_name.c     finds out whether the command left the file that is at a name
+ *	recorder_name.c     finds out whether the command or another process left the file that
+ *	                    is at a path
  *	recorder_finish.c   looks at all files again when the command has ended
  */
 #pragma once
@@ -28,21 +29,25 @@
 #include "trace/observe/pathmap.h"
 #include "trace/observe/unrecorded.h"
 
-/* Data of the recorder about a path, in an array that is indexed by the numbers of entries. */
+/*
+ * The recorder's data about a path.  They are in an array that is indexed by the numbers of
+ * entries.
+ */
 struct recorder_path {
 	struct record *record;
 	/*
-	 * The key under which contents of the path are saved.  Two paths that are not UTF-8 may
-	 * have the same text in the manifest.  Then the second of them gets another key.
+	 * Which key contents of the path are saved under.  If two paths that are not UTF-8 have the
+	 * same text in the manifest, the second of them gets another key.
 	 */
 	enum { RECORDER_KEY_OPEN, RECORDER_KEY_PLAIN, RECORDER_KEY_SECOND } key;
 };
 
 /*
- * Data of the look queue about a directory, in an array that is indexed by the numbers of entries.
+ * The look queue's data about a directory.  They are in an array that is indexed by the numbers of
+ * entries.
  */
 struct recorder_directory {
-	struct repository *repository; /* the repository that the directory lies in, or NULL */
+	struct repository *repository; /* the repository that contains the directory, or NULL */
 	bool searched;
 };
 
@@ -56,7 +61,7 @@ struct recorder {
 	struct pathmap *map;
 	struct saver *saver;
 	struct reasons *reasons;
-	/* the files that have yet to be looked at for the first time */
+	/* the files that strata has not looked at yet */
 	struct workqueue look_queue;
 	bool at_once; /* files are looked at immediately, without the queue */
 	struct arena arena;
@@ -73,8 +78,8 @@ struct recorder {
 	size_t n_sorted;
 	struct repository *repositories;
 	/*
-	 * Records of files with several names, in buckets by inode number.  'linked' has those of
-	 * files that are being changed, and 'named' has those of all such files.
+	 * Records of files with several names, in buckets by inode number.  'named' has the records
+	 * of all such files.  'linked' has the records of those that are being changed.
 	 */
 	struct record *linked[RECORDER_BUCKETS];
 	struct record *named[RECORDER_BUCKETS]; /* belongs to the look queue's thread */
@@ -85,14 +90,15 @@ struct recorder {
 	struct unrecorded unrecorded;
 	uint32_t process; /* index of the process whose call is being recorded */
 	uint32_t uid;
-	uint64_t read_limit; /* if a larger file is only read, its content is not saved */
+	/* the content of a larger file is not saved when the file is only read */
+	uint64_t read_limit;
 };
 
 #define RECORDER_READ_LIMIT ((uint64_t)64 << 20) /* bytes; the default of read_limit */
 
 /*
- * Prepare a recorder.  The other arguments are borrowed.  If saver is NULL, no contents are kept,
- * and no git repository is opened.
+ * Prepare a recorder.  map, saver and reasons are borrowed.  If saver is NULL, no contents are
+ * kept, and no git repository is opened.
  */
 void recorder_init(struct recorder *recorder, struct pathmap *map, struct saver *saver,
 	struct reasons *reasons);
@@ -105,15 +111,15 @@ static inline struct record *recorder_find(
 	return entry->number < recorder->n_paths ? recorder->paths[entry->number].record : NULL;
 }
 /*
- * Note that the current process does ops (bits of enum bundle_operation) to a path.  Returns the
- * record of the path, which is made if it does not exist.
+ * Note that the current process does the operations ops (bits of enum bundle_operation) to a path.
+ * Returns the record of the path.  A missing record is made.
  */
 struct record *recorder_note(struct recorder *recorder, struct pathmap_entry *entry, unsigned ops);
 /* Look at all files in the look queue now, since the next call may change one of them. */
 void recorder_catch_up(struct recorder *recorder);
 /*
- * From now on look at each file immediately, without the queue, since a file may change without a
- * call that strata sees.
+ * From now on look at each file immediately, without the queue.  To be called when a file may
+ * change without a call that strata sees.
  */
 void recorder_look_at_once(struct recorder *recorder);
 /* Note that a call is about to make or remove names in a directory. */
@@ -124,8 +130,8 @@ bool recorder_exists(struct recorder *recorder, struct pathmap_entry *entry, str
 void recorder_link(struct recorder *recorder, struct record *from, struct record *to);
 
 /*
- * Have the content of a file saved soon, since the file is being read.  The content is not saved if
- * a git repository has it.
+ * Have the content of a file saved soon, since the file is being read.  Nothing is saved if a git
+ * repository has the content.
  */
 void recorder_content_keep(struct recorder *recorder, struct record *record);
 /*
@@ -134,57 +140,57 @@ void recorder_content_keep(struct recorder *recorder, struct record *record);
  */
 uint64_t recorder_content_secure(struct recorder *recorder, struct record *record);
 /*
- * Prepare for the change of a file that is made under a name without a record, or through a
- * descriptor of a file without a name.  The file changes under all its names.  'content' is set if
- * the call may change the content, and not only the attributes.  Returns a job as
- * recorder_content_secure does.
+ * Prepare for a change of a file that is made under a name without a record, or through a
+ * descriptor of a file without a name.  The change concerns all names of the file.  'content' is
+ * set if the call may change the content, and not only the attributes.  Returns the number of a job
+ * as recorder_content_secure does.
  */
 uint64_t recorder_content_touch(struct recorder *recorder, const struct statx *stx, bool content);
 /*
- * Prepare for ops on a file through a descriptor, when the name that the file was opened by has
- * been removed.  Returns a job as recorder_content_secure does.
+ * Prepare for the operations ops on a file through a descriptor, when the name by which the file
+ * was opened has been removed.  Returns the number of a job as recorder_content_secure does.
  */
 uint64_t recorder_content_touch_nameless(
 	struct recorder *recorder, const struct statx *stx, unsigned ops);
 /*
- * Whether a file that is being opened for reading may be written under names without a record.
- * This is possible only for a file with several names.  The saved content may then be from any
- * moment.
+ * Whether a file that is being opened for reading may at the same time be written under a name
+ * without a record.  The saved content may then be from any moment.  Only a file with several names
+ * can be written in this way.
  */
 bool recorder_content_is_written_unseen(
 	struct recorder *recorder, const struct record *record, const struct statx *stx);
 
 /*
- * Begin to record a rename of 'from', which has the state stx, to 'to'.  If exchange is set, 'to'
- * is renamed to 'from' as well.  Afterwards the caller calls recorder_move for each renamed path.
+ * Begin to record that 'from', which has the state stx, is renamed to 'to'.  If exchange is set,
+ * 'to' is also renamed to 'from'.  The caller then calls recorder_move for each renamed path.
  */
 void recorder_move_begin(struct recorder *recorder, struct pathmap_entry *from,
 	const struct statx *stx, struct pathmap_entry *to, bool exchange);
 /*
- * Record that a path, and all paths below it, are renamed.  Returns a job as
+ * Record that a path, and all paths below it, are renamed.  Returns the number of a job as
  * recorder_content_secure does.
  */
 uint64_t recorder_move(
 	struct recorder *recorder, struct pathmap_entry *from, struct pathmap_entry *to);
 /*
- * Record that the name of a file is about to be removed or replaced.  stx is the state of the
- * file.  Returns a job as recorder_content_secure does.
+ * Record that the name of a file is about to be removed or replaced.  stx is the state of the file.
+ * Returns the number of a job as recorder_content_secure does.
  */
 uint64_t recorder_move_remove(
 	struct recorder *recorder, struct pathmap_entry *entry, const struct statx *stx);
 
 /*
- * Note that the current call makes the file at a path, moves a file with the state stx to the path,
- * or removes the file there.  The argument name says which of the three the call does.
+ * Note how the current call changes which file is at a path.  The argument name is one of three:
+ * the call makes a file there, moves a file with the state stx there, or removes the file.
  */
 void recorder_name_change(struct recorder *recorder, struct record *record, enum record_name name,
 	const struct statx *stx);
-/* Look at the file that a call may have made at the path of entry.  That call is over now. */
+/* A call that may have made a file at the path of entry is over.  Look at that file now. */
 void recorder_name_settle(struct recorder *recorder, const struct pathmap_entry *entry);
 /*
- * Check a file whose content the current call is about to change or to remove.  If another process
- * has changed the content after the command renamed the file or changed its attributes, that
- * content is lost, and the bundle becomes incomplete.  record may be NULL.
+ * Check a file whose content the current call is about to change or to remove.  Another process may
+ * have changed the content after the command renamed the file or changed its attributes.  If so,
+ * the content from that process is lost, and the bundle becomes incomplete.  record may be NULL.
  */
 void recorder_name_check_overtaken(
 	struct recorder *recorder, struct record *record, const struct statx *stx);

@@ -27,11 +27,11 @@ const char *recorder_content_key(
 		path = arena_str(&recorder->arena, (struct str){ latin1.data, latin1.len }).ptr;
 		struct recorder_path *other =
 			recorder_path(recorder, pathmap_known(recorder->map, str_of(path)));
-		/* the previous call may have moved the array */
+		/* recorder_path may have moved the array */
 		own = recorder_path(recorder, entry);
 		/*
-		 * If two paths have the same text in the manifest, the second path gets another key
-		 * for both its states.
+		 * If two paths have the same text in the manifest, the second path gets another
+		 * key.  It is used for both states of the path.
 		 */
 		if (own->key == RECORDER_KEY_OPEN)
 			own->key = other->key == RECORDER_KEY_PLAIN ? RECORDER_KEY_SECOND
@@ -51,8 +51,7 @@ int recorder_content_queue(struct recorder *recorder, struct record *record,
 	int fd = at_abs_read(record->path.ptr);
 
 	/*
-	 * Most descriptors of this process belong to waiting jobs of the saver, so wait for these
-	 * jobs.
+	 * Wait for the waiting jobs of the saver, since they have most descriptors of this process.
 	 */
 	if (fd < 0 && at_scarce(-fd)) {
 		saver_wait_all(recorder->saver);
@@ -61,8 +60,8 @@ int recorder_content_queue(struct recorder *recorder, struct record *record,
 	if (fd < 0)
 		return fd;
 	/*
-	 * Read the state again from the open file, since another process may be writing to the
-	 * file.  The new state is listed.
+	 * Read the state from the open file again, since another process may have written to the
+	 * file since the last look.  The manifest lists this new state.
 	 */
 	if (state == &record->after)
 		filestate_again(fd, state);
@@ -100,15 +99,16 @@ void recorder_content_save(struct recorder *recorder, struct record *record)
 		recorder, record, &record->before, record->key, digest, &record->saving);
 	record->digested = r == 0 && digest;
 	/*
-	 * The command may not read a file that strata may not read, so the bundle stays complete.
+	 * A file that strata may not read is no reason for an incomplete bundle, since the command
+	 * may not read it either.
 	 */
 	if (r < 0 && r != -EACCES && r != -EPERM && r != -ENOENT)
 		add_unsaved_reason(recorder, record, r);
 }
 
 /*
- * Do the work of recorder_content_secure for this name alone.  If only a digest of the content was
- * made before, the whole content is saved.
+ * Do the work of recorder_content_secure for one name of the file.  If the saver has made only a
+ * digest of the content so far, the whole content is saved.
  */
 static uint64_t secure_one_name(struct recorder *recorder, struct record *record)
 {
@@ -117,7 +117,7 @@ static uint64_t secure_one_name(struct recorder *recorder, struct record *record
 	if (!record->saving || record->digested) {
 		const char *key =
 			record->key ?: recorder_content_key(recorder, "before", record->entry);
-		/* Wait for the digest, since until then the state belongs to the saver. */
+		/* until the digest is made, the state belongs to the saver */
 		if (record->digested)
 			saver_wait(recorder->saver, record->saving);
 		record->digested = false;
@@ -145,7 +145,7 @@ uint64_t recorder_content_secure(struct recorder *recorder, struct record *recor
 
 /*
  * If the file may have been changed under another name, have its content before the command saved
- * under that name.  Returns true in this case.
+ * through the record of that name.  Returns true in this case.
  */
 static bool keep_by_other_name(struct recorder *recorder, struct record *record)
 {
@@ -173,8 +173,8 @@ void recorder_content_keep(struct recorder *recorder, struct record *record)
 /* --- changes by other names --- */
 
 /*
- * Note ops for all names of the file that have a record.  The number of these names is added to
- * *count.  Returns a job as recorder_content_secure does.
+ * Note ops for all names of the file that have a record, and add the number of these names to
+ * *count.  Returns the number of a job as recorder_content_secure does.
  */
 static uint64_t touch_all_names(struct recorder *recorder, const struct statx *stx, bool content,
 	unsigned ops, size_t *count)

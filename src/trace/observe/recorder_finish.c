@@ -1,7 +1,7 @@
 /*
- * Looks at every file again when the command has ended.  Changed contents are saved, and the
- * records of a file with several names are joined.  Each change is attributed to the command or to
- * another process.
+ * Looks at every file again when the command has ended.  Changed contents are saved.  The records
+ * of files with several names are joined.  Each change is attributed to the command or to another
+ * process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "core/when.h"
 #include "trace/observe/recorder_priv.h"
 
-/* with up to this many files, one thread looks at all of them */
+/* if there are no more files than this, one thread looks at all of them */
 #define ALONE_MAX 1000
 #define RACY_NS (20 * WHEN_MS)           /* two ticks of the slowest kernel clock */
 #define RACY_COARSE_NS (2 * WHEN_SECOND) /* for file systems that store times in whole seconds */
@@ -27,8 +27,8 @@ static bool is_same_file(const struct filestate *a, const struct filestate *b)
 }
 
 /*
- * Whether the file was changed just before the first look.  If so, another change just after that
- * look may have left the same times.
+ * Whether the file was changed just before the first look.  If it was, another change just after
+ * the first look may have left the same times.
  */
 static bool is_racy(const struct record *record)
 {
@@ -38,8 +38,9 @@ static bool is_racy(const struct record *record)
 }
 
 /*
- * Whether the content may have changed.  A new ctime alone is a sign of this only if the file was
- * opened for writing, made or renamed, because chmod(2) and link(2) change the ctime as well.
+ * Whether the content may have changed.  A new ctime alone proves nothing, because chmod(2) and
+ * link(2) change the ctime, too.  It counts only if the file was opened for writing, made or
+ * renamed.
  */
 static bool content_changed(const struct record *record)
 {
@@ -52,13 +53,13 @@ static bool content_changed(const struct record *record)
 		return record->ops & rewritten &&
 		       (before->ctime != after->ctime || is_racy(record));
 	/*
-	 * The content is the same if the command only set the times, and the file has no other
-	 * name.
+	 * The content is unchanged if the command has only set the times of the file, and the file
+	 * has no other name.
 	 */
 	return record->ops & rewritten || !record->retimed || before->nlink > 1 || after->nlink > 1;
 }
 
-/* A record and a copy of its path, so that sorting reads memory in order. */
+/* A record, and its path.  The path is copied here, so that sorting reads memory in order. */
 struct sortable {
 	struct str path;
 	struct record *record;
@@ -76,8 +77,9 @@ struct share {
 };
 
 /*
- * Stat an entry relative to its directory, which is opened once for all records in it.  The path
- * cannot lead elsewhere, since no directory of an entry's path is a symbolic link.
+ * Call stat(2) for an entry, relative to its directory.  The directory is opened once for all its
+ * records.  The path cannot lead to another place, since no directory in an entry's path is a
+ * symbolic link.
  */
 static int stat_in(struct share *share, const struct pathmap_entry *entry, struct statx *stx)
 {
@@ -105,7 +107,7 @@ static void look_for_the_last_time(struct share *share, struct record *record)
 		r = filestate_of(path, &stx, share->arena, &record->after);
 	if (r == 0 && record->changing)
 		filestate_xattrs(path, share->arena, &record->after);
-	/* The file may exist even if it could not be examined. */
+	/* a file that could not be examined may exist */
 	record->unknown = r < 0 && !recorder_look_is_missing(r);
 	if (record->unknown)
 		reasons_add(recorder->reasons, "'%s' could not be examined after the command: %s",
@@ -191,8 +193,8 @@ static void save_content_after(struct recorder *recorder, struct record *record)
 		return;
 	const char *key = recorder_content_key(recorder, "after", record->entry);
 	/*
-	 * If the command did not change the file, another process did.  Then a digest is enough for
-	 * a large file.
+	 * If the command did not change the file, another process did.  Then a large file needs
+	 * only a digest.
 	 */
 	bool digest = !(record->ops & BUNDLE_CHANGING) && record->after.size > recorder->read_limit;
 	int r = recorder_content_queue(recorder, record, &record->after, key, digest, &number);
@@ -237,8 +239,8 @@ static bool is_touched(const struct recorder *recorder, const struct filestate *
 }
 
 /*
- * Add files with several names that were changed under one name to 'touched', since they have
- * changed under all their names.
+ * If a file with several names was changed under one of them, it has changed under all of them.
+ * Add such files to 'touched'.
  */
 static void touch_changed_inodes(struct recorder *recorder)
 {
@@ -257,7 +259,7 @@ static void touch_changed_inodes(struct recorder *recorder)
 			compare_inodes);
 }
 
-/* Whether a directory has changed only in its time, because names were made or removed in it. */
+/* Whether only the times of a directory have changed, because names were made or removed in it. */
 static bool changed_by_names(const struct record *record)
 {
 	const struct filestate *before = &record->before, *after = &record->after;
@@ -267,9 +269,9 @@ static bool changed_by_names(const struct record *record)
 }
 
 /*
- * Whether another process changed the path after the command did, so that the file there is not the
- * one that the command left.  A restore that undid the command's change would lose the change of
- * the other process.
+ * Whether another process changed the path after the command did, so that another file is there
+ * than the command left.  If a restore undid the change of the command, the change of the other
+ * process would be lost.
  */
 static bool is_contested(const struct recorder *recorder, struct record *record)
 {
@@ -279,7 +281,7 @@ static bool is_contested(const struct recorder *recorder, struct record *record)
 		record->raced)
 		return false;
 	/*
-	 * Directories do not count, since a restore never removes a directory that has files of
+	 * Directories are never contested, since a restore removes no directory that has files of
 	 * other processes.
 	 */
 	if (S_ISDIR(after->mode) && (!before->exists || S_ISDIR(before->mode)))
@@ -289,9 +291,7 @@ static bool is_contested(const struct recorder *recorder, struct record *record)
 	return !recorder_name_is_own(record) || recorder_name_is_edited(recorder, record);
 }
 
-/*
- * Whether the file has appeared or disappeared, although no call of the command made or removed it.
- */
+/* Whether the file has appeared or disappeared, and no call of the command made or removed it. */
 static bool is_made_or_removed_by_other(const struct record *record)
 {
 	if (record->name != RECORD_NAME_KEPT || record->raced)
@@ -330,7 +330,10 @@ static void attribute_changes(struct recorder *recorder)
 		recorder->sorted[i]->changed = changed_by(recorder, recorder->sorted[i]);
 }
 
-/* Complete the data about the contents of a record, after the saver has done all its jobs. */
+/*
+ * Complete the data about the contents of a record.  To be called when the saver has done all its
+ * jobs.
+ */
 static void complete_content(struct recorder *recorder, struct record *record)
 {
 	struct filestate *before = &record->before, *after = &record->after;
@@ -345,7 +348,7 @@ static void complete_content(struct recorder *recorder, struct record *record)
 
 /* --- names of one file --- */
 
-/* A record of a file with several names, and one of the record's two states. */
+/* One of the two states of a record whose file has several names. */
 struct name {
 	struct record *record;
 	const struct filestate *state;
@@ -372,7 +375,7 @@ static bool is_file_changed(const struct record *record)
 
 /*
  * Make the bundle incomplete if a changed file has names without a record.  The file has changed
- * under those names too, but only a walk over the whole file system could find them.
+ * under those names, too, but finding them would need a walk over the whole file system.
  */
 static void check_unseen_names(struct recorder *recorder, const struct name *names, size_t n)
 {
@@ -395,7 +398,10 @@ static const struct filestate *find_saved(
 	for (size_t i = 0; i < n; i++)
 		if (names[i].state->content == FILESTATE_BLOB)
 			return names[i].state;
-	/* Put the content into the table if only some of the names are clean in git. */
+	/*
+	 * If git has the content under some of the names and not under others, put it into the
+	 * table.
+	 */
 	for (size_t i = 0; i < n && recorder->saver; i++) {
 		struct filestate *state = record_state(names[i].record, false);
 
@@ -445,7 +451,10 @@ static void link_ring(const struct name *names, size_t n, bool after)
 	}
 }
 
-/* Find the records of each file with several names, and link them into a ring. */
+/*
+ * Find the records of each file that has several names, and link the records of one file into a
+ * ring.
+ */
 static void link_names(struct recorder *recorder, bool after)
 {
 	owned_mem struct name *names = mem_alloc((recorder->n_sorted + 1) * sizeof(*names));

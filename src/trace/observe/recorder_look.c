@@ -1,11 +1,13 @@
 /*
  * Looks at files for the first time.
  *
- * A program that only asks about a file need not wait until strata has looked at the file as well.
- * A call that changes files waits until strata has looked at all files that were named before
- * (recorder_catch_up).  strata does not see writes to a file that is open already.  So as soon as
- * such a write may change the file of another record, every file is looked at when it is named,
- * without the queue (recorder_look_at_once).
+ * A program that only asks about a file need not wait until strata has looked at the file, too.  A
+ * call that changes files waits until strata has looked at all files that were named before
+ * (recorder_catch_up).
+ *
+ * strata does not see writes to a file that is already open.  As soon as such a write may change
+ * the file of another record, the queue is no longer used: every file is looked at when it is named
+ * (recorder_look_at_once).
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -17,7 +19,8 @@
 #include "trace/observe/recorder_priv.h"
 
 /*
- * pause of the thread in nanoseconds, so that a program that names many files rarely has to wake it
+ * Pause of the thread in nanoseconds.  Because of the pause, a program that names many files rarely
+ * has to wake the thread.
  */
 #define PAUSE_NS (150 * 1000)
 #define QUEUE_MAX ((size_t)64 << 20) /* maximum size of the queue in bytes */
@@ -84,8 +87,8 @@ static bool is_foreign(const struct recorder *recorder, const struct record *rec
 }
 
 /*
- * If the file is being changed under another name, copy the state before the command from that
- * name's record.
+ * If the file is being changed under another name, its state before the command is no longer on
+ * disk.  Copy it from the record of that name.
  */
 static void copy_state_of_other_name(struct recorder *recorder, struct record *record)
 {
@@ -154,8 +157,8 @@ void recorder_look_again(struct recorder *recorder, struct record *record)
 	struct statx stx;
 
 	/*
-	 * While the saver reads the file, the state belongs to the saver, which notices changes
-	 * itself.
+	 * While the saver reads the file, the state belongs to the saver, and the saver itself
+	 * notices changes.
 	 */
 	if (record->late || record->unknown || record->alias ||
 		(record->saving && !saver_done(recorder->saver, record->saving)) ||
@@ -166,8 +169,8 @@ void recorder_look_again(struct recorder *recorder, struct record *record)
 		r = filestate_of(record->path.ptr, &stx, &recorder->looked, &now);
 	bool same = filestate_same(before, &now);
 	/*
-	 * Directories are skipped, since the command may have changed the time of a directory by
-	 * changing names in it.
+	 * Directories are skipped.  The command may have changed the time of a directory by making
+	 * or removing names in it.
 	 */
 	if ((r < 0 && !recorder_look_is_missing(r)) || recorder_has_names(&now) ||
 		S_ISDIR(now.mode) || S_ISDIR(before->mode) || (same && before->ino == now.ino))

@@ -1,6 +1,6 @@
 /*
  * Records renames and removals.  When a directory is renamed, the path of every file below it
- * changes, too.  Each of these paths gets a record for its old name and one for its new name.
+ * changes, too.  Each such file gets a record for its old path and a record for its new path.
  */
 #include <fcntl.h>
 
@@ -18,8 +18,8 @@ void recorder_move_begin(struct recorder *recorder, struct pathmap_entry *from,
 }
 
 /*
- * Whether the command made the path before the current call.  (If the current call exchanges two
- * paths, the member 'made' of the first record already has the value of 'renames'.)
+ * Whether the command made the path before the current call.  (In an exchange of two paths, the
+ * first half has already set record->made of one path to the present value of 'renames'.)
  */
 static bool was_made(const struct recorder *recorder, const struct record *record)
 {
@@ -49,7 +49,7 @@ struct move {
 	struct recorder *recorder;
 	struct pathmap_entry *from, *to;
 	unsigned depth;
-	/* a directory above, with all its content, was noted as moved without a record */
+	/* a directory above was noted as moved without a record, which includes everything in it */
 	bool noted;
 	uint64_t job; /* result: the saver's job, as recorder_content_secure returns it */
 };
@@ -86,8 +86,8 @@ static void record_move(struct move *move)
 	if (!recorder_exists(recorder, move->from, &stx))
 		return;
 	/*
-	 * A rename within an ignored directory is not noted.  A rename that moves an ignored thing
-	 * elsewhere is noted.
+	 * Note an ignored thing that is moved out of its ignored directory.  A rename within an
+	 * ignored directory is not noted.
 	 */
 	if (from->ignored && !move->noted && !was_made(recorder, from) &&
 		(!to->ignored || is_first_ignored(from))) {
@@ -95,8 +95,8 @@ static void record_move(struct move *move)
 		move->noted = true;
 	}
 	/*
-	 * Skip this in the second half of an exchange, because the first half has just moved
-	 * another file to this name.
+	 * In the second half of an exchange, the first half has just moved another file to this
+	 * name.  So the name is not removed.
 	 */
 	if (from->made != recorder->renames)
 		recorder_name_change(recorder, from, RECORD_NAME_REMOVED, NULL);

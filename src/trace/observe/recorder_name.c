@@ -1,11 +1,13 @@
 /*
- * Finds out whether the command left the file that is at a name.  Another program may replace or
- * edit a file that the command has only renamed, removed or given another mode.  No call of the
- * command explains the file that is then at the name, and a restore must not touch that file.
+ * Finds out whether the command left the file that is at a path.
+ *
+ * Another program may replace or edit a file that the command has only renamed, removed or given
+ * another mode.  The file at the path is then not the result of any call of the command, and a
+ * restore must not touch it.
  *
  * A file is recognised by its inode number.  overlayfs may change that number when the file is
- * written for the first time.  In this case the device changes as well, or the file has several
- * names, and the file counts as the same.
+ * written for the first time.  In this case either the device number changes as well, or the file
+ * has several names.  Such a file counts as the same file.
  */
 #include <sys/sysmacros.h>
 
@@ -39,7 +41,7 @@ static bool is_file(const struct filestate *state, uint64_t dev, uint64_t ino)
 	return state->dev != dev || state->ino == ino;
 }
 
-/* Whether the file at the name now was at the name before the command. */
+/* Whether the file that is at the path now was there before the command. */
 static bool is_old_file(const struct record *record)
 {
 	const struct filestate *before = &record->before, *after = &record->after;
@@ -58,7 +60,7 @@ bool recorder_name_is_own(const struct record *record)
 
 	switch (record->name) {
 	case RECORD_NAME_KEPT:
-	case RECORD_NAME_REMOVED: /* the call that was to remove the file may have failed */
+	case RECORD_NAME_REMOVED: /* the call that should have removed the file may have failed */
 		break;
 	case RECORD_NAME_MADE:
 	case RECORD_NAME_MOVED:
@@ -70,7 +72,7 @@ bool recorder_name_is_own(const struct record *record)
 }
 
 /*
- * The operations of the command on a file, under this name and under the names that the file had
+ * The operations of the command on a file, under its present path and under the paths that it had
  * before.
  */
 struct past {
@@ -87,8 +89,8 @@ static struct past find_past(
 	struct record *at = record->origin ?: record;
 
 	/*
-	 * The number of steps is limited, since the names form a ring if a file gets an old name
-	 * again.
+	 * The number of steps is limited, because the records form a ring if a file gets an old
+	 * path again.
 	 */
 	for (unsigned i = 0; at && i < recorder->renames; i++, at = at->origin) {
 		past.ops |= at->ops;
@@ -101,7 +103,7 @@ static struct past find_past(
 	return past;
 }
 
-/* Whether the content has changed, although no call of the command has changed it. */
+/* Whether the content has changed, and no call of the command has changed it. */
 static bool is_edited(const struct past *past, uint64_t size, int64_t mtime)
 {
 	if (!past->first || past->ops & BUNDLE_WRITE)

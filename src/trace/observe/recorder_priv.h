@@ -5,23 +5,23 @@
 /* --- recorder.c --- */
 
 /*
- * Returns the slot of an entry.  The pointer is valid until the next call of this function, which
- * may move all slots.
+ * Returns the recorder's data about the path of an entry.  The pointer is valid until the next call
+ * of this function, which may move the array.
  */
 struct recorder_path *recorder_path(struct recorder *recorder, const struct pathmap_entry *entry);
 /* Whether the path or a directory above it is ignored.  The record of such a path is not listed. */
 bool recorder_is_ignored(const struct pathmap_entry *entry);
-/* Whether the file may have other names. */
+/* Whether the file may have more than one name. */
 bool recorder_has_names(const struct filestate *state);
 /*
- * Returns the record of another name under which the same file is being changed.  Returns NULL if
+ * Returns the record of another name under which the file of a record is being changed, or NULL if
  * there is none.
  */
 struct record *recorder_changing_name(struct recorder *recorder, const struct record *record);
 /*
- * Look at a file now, since the current call may change it.  If the file has other names, writes
- * that strata does not see change it under those names as well.  So from then on all files are
- * looked at without the queue.
+ * Look at a file now, since the current call may change it.  If the file has other names, it may
+ * also change under them by writes that strata does not see.  So from then on all files are looked
+ * at without the queue.
  */
 void recorder_expect_change(struct recorder *recorder, struct record *record);
 /* Note that the command may have changed an inode under names that have no record. */
@@ -45,11 +45,11 @@ bool recorder_look_is_clean(const struct record *record);
 
 /* --- recorder_name.c --- */
 
-/* Whether the file that is at this name after the command was left there by the command. */
+/* Whether the command left the file that is at the path after the command. */
 bool recorder_name_is_own(const struct record *record);
 /*
- * Whether the content of the file at this name has changed, although no call of the command has
- * changed it.
+ * Whether the content of the file at this path has changed, and no call of the command has changed
+ * it.
  */
 bool recorder_name_is_edited(const struct recorder *recorder, struct record *record);
 /*
@@ -61,14 +61,14 @@ void recorder_name_add_overtaken(struct recorder *recorder, struct record *recor
 /* --- recorder_content.c --- */
 
 /*
- * Give the content of a file that is being read to the saver.  The first look at the file must be
- * over.
+ * Give the content of a file that is being read to the saver.  strata must have looked at the file
+ * already.
  */
 void recorder_content_save(struct recorder *recorder, struct record *record);
 /*
- * Give the content of a state to the saver, under this key.  If digest is set, the saver makes only
- * a digest of it.  *number is set to the number of the job.  Returns 0, or -errno if the file
- * cannot be opened.  The caller decides whether such an error makes the bundle incomplete.
+ * Give the content of a state to the saver, under this key.  If digest is set, the saver only makes
+ * a digest.  *number is set to the number of the job.  Returns 0, or -errno if the file cannot be
+ * opened.  The caller decides whether such an error makes the bundle incomplete.
  */
 int recorder_content_queue(struct recorder *recorder, struct record *record,
 	struct filestate *state, const char *key, bool digest, uint64_t *number);

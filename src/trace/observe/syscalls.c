@@ -7,9 +7,8 @@
 #define N SYSCALLS_NONE
 
 /*
- * A line of the table.  The columns are the name, the kind, and whether the call follows links;
- * then the numbers of the arguments with the descriptor, the path, the flags, the second descriptor
- * and the second path.
+ * A line of the table: the name of the call, its kind, whether it follows links, and then the
+ * positions of five arguments: descriptor, path, flags, second descriptor and second path.
  */
 #define CALL(call, does_, follow_, dirfd_, path_, flags_, dirfd2_, path2_)                         \
 	{                                                                                          \
@@ -17,9 +16,9 @@
 			dirfd2_, path2_, N, N, 0                                                   \
 	}
 /*
- * A call of the stat family, which is examined only without AT_EMPTY_PATH.  fstat(3) makes such a
- * call with an empty path after nearly every open, and it names no file.  A call with both
- * AT_EMPTY_PATH and a path is not examined either, although it names a file.
+ * A call of the stat family.  It is not examined if its flags have AT_EMPTY_PATH: fstat(3) makes a
+ * call with this flag and an empty path after nearly every open, and such a call names no file.  A
+ * call with this flag and a path does name a file, but is not examined either.
  */
 #define LOOK_UNLESS_EMPTY(call, flags_)                                                            \
 	{                                                                                          \
@@ -144,7 +143,7 @@ const size_t syscalls_count = sizeof(syscalls_table) / sizeof(syscalls_table[0])
 
 const struct syscalls_call *syscalls_find(uint32_t nr)
 {
-	/* index of a call in the table, plus 1; 0: not in the table */
+	/* index of a call in the table, plus 1; 0: the call is not in the table */
 	static uint8_t places[NUMBERS];
 
 	if (!places[syscalls_table[0].nr])
@@ -160,7 +159,7 @@ bool syscalls_can_pass(const struct syscalls_call *call)
 }
 
 /*
- * Have open stop if it has the flag O_DIRECTORY, so that a program that walks a tree cannot get far
+ * An open with the flag O_DIRECTORY stops, too, so that a program that walks a tree cannot get far
  * ahead of strata.
  */
 uint32_t syscalls_stops_with(const struct syscalls_call *call)

@@ -1,8 +1,8 @@
 /*
  * syscalls - the table of system calls that name files, for the engines and the observer.
  *
- * The table has a line for each call.  The line says which arguments the call has, and what the
- * call does to the file that it names.  docs/howto-add-syscall.md describes how to add a call.
+ * The table has a line for each call: which arguments the call has, and which kind of call it is.
+ * docs/howto-add-syscall.md describes how to add a call.
  */
 #pragma once
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 
 /* Kinds of calls.  Each kind has a line in the table of effects.c. */
 enum syscalls_does {
-	SYSCALLS_OPEN,     /* flags as in open(2) */
-	SYSCALLS_OPEN_HOW, /* flags are in a struct open_how */
+	SYSCALLS_OPEN,     /* has flags of open(2) */
+	SYSCALLS_OPEN_HOW, /* has its flags in a struct open_how */
 	SYSCALLS_CREAT,    /* make the file or truncate it, and open it for writing */
 	SYSCALLS_LOOK,     /* ask whether a file exists, or for its attributes */
 	SYSCALLS_READLINK,
@@ -34,19 +34,20 @@ enum syscalls_does {
 	SYSCALLS_MOUNT,  /* change which files paths lead to */
 	SYSCALLS_HANDLE, /* open a file by its handle, so its name is not known */
 	SYSCALLS_DETACH, /* enter another mount namespace */
-	SYSCALLS_PERMIT, /* ask for permission events, so that opens wait for this process */
+	/* ask for permission events, so that opens of other processes wait for this process */
+	SYSCALLS_PERMIT,
 	SYSCALLS_SECCOMP,
-	SYSCALLS_PTRACE, /* stops only in the engine ptrace */
+	SYSCALLS_PTRACE, /* stop only in the engine ptrace */
 	SYSCALLS_EXIT,   /* end a thread */
 	SYSCALLS_EXIT_GROUP,
 	SYSCALLS_DOES, /* number of kinds */
 };
 
-/* When the call follows a symbolic link that is the last name of its path. */
+/* Whether the call follows a symbolic link that is the last name of its path. */
 enum syscalls_follow {
 	SYSCALLS_FOLLOWS,
 	SYSCALLS_STAYS,
-	/* unless the flags have AT_SYMLINK_NOFOLLOW (O_NOFOLLOW for open calls) */
+	/* yes, unless the flags have AT_SYMLINK_NOFOLLOW (O_NOFOLLOW for open calls) */
 	SYSCALLS_BY_FLAG,
 	SYSCALLS_IF_FLAGGED, /* only if the flags have AT_SYMLINK_FOLLOW */
 };
@@ -59,19 +60,20 @@ struct syscalls_call {
 	enum syscalls_does does;
 	enum syscalls_follow follow;
 	/*
-	 * Positions of the arguments, counted from 0.  SYSCALLS_NONE: the call has no such
-	 * argument.
+	 * Positions of the arguments, counted from 0.  SYSCALLS_NONE means that the call has no
+	 * such argument.
 	 */
-	int8_t dirfd; /* without it, relative paths begin at the working directory */
-	int8_t path;  /* without it, the call names the file of dirfd */
+	int8_t dirfd; /* if there is none, relative paths begin at the working directory */
+	int8_t path;  /* if there is none, the call names the file of dirfd */
 	int8_t flags;
 	int8_t dirfd2, path2; /* the second name of a rename or link */
 	/*
-	 * Position of an argument.  If the argument has any of the bits, the call is not examined.
+	 * Position of an argument.  If the argument has any of the bits in 'bits', the call is not
+	 * examined.
 	 */
 	int8_t unless;
 	/*
-	 * Position of an argument.  If the argument has none of the bits, the call is not
+	 * Position of an argument.  If the argument has none of the bits in 'bits', the call is not
 	 * examined.  Only calls that make namespaces have such an argument.
 	 */
 	int8_t only;
@@ -88,9 +90,9 @@ const struct syscalls_call *syscalls_find(uint32_t nr);
 #define SYSCALLS_OPEN_CHANGES (O_ACCMODE | O_CREAT | O_TRUNC)
 
 /*
- * Whether the engine bpf may let the call pass.  Such a call changes nothing, and only its path has
- * to be known.  The call still stops if its path begins at a descriptor, or if its flags have a bit
- * of syscalls_stops_with.
+ * Whether the engine bpf may let the call pass without stopping it.  Such a call changes nothing,
+ * and only its path has to be known.  Even such a call stops if its path begins at a descriptor, or
+ * if its flags have a bit of syscalls_stops_with.
  */
 bool syscalls_can_pass(const struct syscalls_call *call);
 uint32_t syscalls_stops_with(const struct syscalls_call *call);

@@ -15,13 +15,13 @@
 #include "core/uapi.h"
 #include "sandbox/threadview.h"
 
-#define BUCKETS 1024     /* of the hash table of threads */
+#define BUCKETS 1024     /* of the hash table of running threads */
 #define PID_BUCKETS 4096 /* of the hash table of all processes, including those that have ended */
 #define ARGV_POINTERS_MAX 4096
 #define REAPED_AT_ONCE 64
 #define ANCESTORS_MAX 256
 #define STATUS_MAX ((size_t)64 << 10)
-/* bytes; a new process does not copy a longer command line from its parent */
+/* number of bytes; a process does not take over a longer command line from its parent */
 #define INHERITED_ARGV_MAX 4096
 
 struct tracees {
@@ -34,16 +34,18 @@ struct tracees {
 	/* number of threads whose last call may change a working directory */
 	unsigned n_changing_cwd;
 	int epoll;
-	uint32_t end_event; /* event of epoll that reports the end of a process for its pidfd */
-	/* pidfds with higher numbers are closed, to leave descriptors for other uses */
+	uint32_t end_event; /* the event of epoll by which a pidfd reports the end of its process */
+	/* a pidfd with a higher number is closed, to leave descriptors for other uses */
 	int pidfd_max;
 };
 
 /*
- * Choose the event that reports the end of a process.  The exit status can be read once the process
- * has been waited for.  EPOLLHUP reports that moment even if no event is asked for, so the set of
- * events is empty.  Kernels before 6.13 do not give the status, and may not report EPOLLHUP, so
- * EPOLLIN is chosen there.
+ * Choose the epoll event that reports the end of a process.
+ *
+ * Since Linux 6.13 the exit status can be read from a pidfd, once the process has been waited for.
+ * EPOLLHUP reports that moment.  It is reported even if no event is asked for, so no event is asked
+ * for.  Older kernels do not provide the status, and may not report EPOLLHUP, so EPOLLIN is asked
+ * for.
  */
 static uint32_t choose_end_event(void)
 {
@@ -115,8 +117,8 @@ static int watch_process(struct tracees *tracees, pid_t pid, size_t index)
 	struct epoll_event event = { .events = tracees->end_event, .data.u64 = index };
 
 	/*
-	 * If there are many processes, some have no pidfd, because contents need the descriptors
-	 * more than exit statuses do.
+	 * If there are many processes, some get no pidfd.  Descriptors are needed more for contents
+	 * than for exit statuses.
 	 */
 	if (fd > tracees->pidfd_max)
 		close_fd(&fd);
@@ -359,7 +361,8 @@ void tracees_argv(pid_t tid, uint64_t address, struct process *process)
 		buf_add(&process->argv, text, (size_t)len + 1);
 	}
 	/*
-	 * If there are too many arguments, or an argument is too long, only the beginning is kept.
+	 * If there are too many arguments, or an argument is too long, only the beginning of the
+	 * command line is kept.
 	 */
 	process->argv_cut = i == n || pointers[i] || process->argv.overflowed;
 	process->argv.overflowed = false;

@@ -1,7 +1,7 @@
 /*
  * tracees - the processes and threads of the traced command.
  *
- * A thread is known from its first system call on.  Processes that have ended are kept for the
+ * A thread becomes known with its first system call.  Processes that have ended are kept for the
  * manifest.
  */
 #pragma once
@@ -13,7 +13,7 @@
 #include "trace/bundle/record.h"
 #include "trace/observe/pathmap.h"
 
-/* maximum bytes of a command line; the rest is not kept */
+/* maximum number of bytes of a command line that are kept */
 #define TRACEES_ARGV_MAX ((size_t)128 << 10)
 
 struct tracee {
@@ -21,23 +21,22 @@ struct tracee {
 	pid_t tid, pid;
 	uint32_t process; /* index of the process that the thread belongs to */
 	/*
-	 * Names that the thread's last call may have changed.  That call is certainly over when the
-	 * thread makes its next call.
+	 * Names that the last call of the thread may have changed.  When the thread makes its next
+	 * call, the last one is certainly over.
 	 */
 	struct pathmap_entry *unsettled[2];
-	bool forget;       /* the last call may have changed all names below a directory */
+	bool forget;       /* the last call may have changed all names below some directory */
 	bool changing_cwd; /* the last call may change the working directory */
-	/* the last call may have executed a program that has not been recorded */
+	/* the last call may have executed a program, and the program has not been recorded */
 	bool executing;
 	/*
-	 * the working directory; valid while cwd_changes has the value of the member of struct
-	 * tracees
+	 * the working directory; valid only if cwd_changes equals the same member of struct tracees
 	 */
 	struct pathmap_entry *cwd;
 	uint64_t cwd_changes;
 	bool gone;       /* the last call has ended the thread */
 	bool new_mounts; /* the last call may have given the thread another mount namespace */
-	/* Number of the last call, plus 1, if it was a call of another architecture; else 0. */
+	/* If the last call was a call of another architecture: its number plus 1.  Otherwise 0. */
 	uint64_t foreign_nr;
 };
 
@@ -45,26 +44,26 @@ struct tracees;
 
 struct tracees *tracees_new(struct err *err);
 void tracees_free(struct tracees *tracees);
-/* The process id of a thread, and the process id of that process's parent. */
+/* The id of a thread's process, and the id of its parent process. */
 struct tracees_ids {
 	pid_t pid, ppid;
 };
 
 /*
  * Returns the thread with the id tid.  *fresh is set to true if the thread was not known before.
- * ids may be NULL, and is then read from /proc.  Returns NULL and sets errno if the thread is
- * already gone.
+ * If ids is NULL, the ids are read from /proc.  If the thread is already gone, errno is set and
+ * NULL is returned.
  */
 struct tracee *tracees_get(
 	struct tracees *tracees, pid_t tid, const struct tracees_ids *ids, bool *fresh);
 /*
- * Forget all working directories, since a call of the thread may change them or their names.  Until
- * that call is over, no working directory is remembered.
+ * Forget the working directories of all threads, since a call of this thread may change them or
+ * their names.  No working directory is remembered until that call is over.
  */
 void tracees_forget_cwds(struct tracees *tracees, struct tracee *tracee);
 /*
- * Note that a thread executes a program.  If that succeeds, the thread is the only one of its
- * process.
+ * Note that a thread executes a program.  If the call succeeds, no other thread of the process is
+ * left.
  */
 void tracees_execute(struct tracees *tracees, struct tracee *tracee);
 /* Note that a thread has ended.  The kernel may reuse its id for another thread. */
@@ -74,22 +73,25 @@ struct pathmap_entry *tracees_cwd(const struct tracees *tracees, const struct tr
 void tracees_keep_cwd(
 	const struct tracees *tracees, struct tracee *tracee, struct pathmap_entry *cwd);
 /*
- * Whether a running call of another thread may be changing this name.  The ancestors of the calling
- * process are assumed to wait for it.  So the last call of an ancestor counts as over, even if its
- * next call has not been seen.
+ * Whether a call of another thread may be changing this name at the moment.  Ancestors of the
+ * caller's process are assumed to wait for the caller.  So the last call of an ancestor counts as
+ * over, even if strata has not seen its next call.
  */
 bool tracees_is_changing(
 	struct tracees *tracees, const struct tracee *caller, const struct pathmap_entry *entry);
-/* Whether tracees_settle has nothing to do after the last call of a thread. */
+/* Whether the last call of a thread has left nothing for tracees_settle to do. */
 bool tracees_is_settled(const struct tracee *tracee);
-/* Settle the names that the last call of a thread may have changed, since that call is over. */
+/*
+ * Settle the names that the last call of a thread may have changed.  To be called when that call is
+ * over.
+ */
 void tracees_settle(struct tracees *tracees, struct tracee *tracee, struct pathmap *map);
 
 size_t tracees_count(const struct tracees *tracees);
 struct process *tracees_process(struct tracees *tracees, size_t index);
 /*
- * Returns the running process with this process id.  If there is none, returns the last one that
- * had the id, or NULL.
+ * Returns the running process with this process id.  If there is none, returns the latest process
+ * that had the id, or NULL.
  */
 struct process *tracees_by_pid(struct tracees *tracees, pid_t pid);
 /*

@@ -19,7 +19,7 @@ static uint64_t device_of(const struct statx *stx)
 }
 
 /*
- * Returns the path that entry has after 'old' was renamed to 'new'.  'old' is the entry itself or a
+ * Returns the path of entry after 'old' was renamed to 'new'.  'old' is the entry itself or a
  * directory above it.
  */
 static struct pathmap_entry *rebase(struct pathmap *map, const struct pathmap_entry *entry,
@@ -78,8 +78,8 @@ static bool is_there(const struct pathmap_entry *entry, const struct unrecorded_
 }
 
 /*
- * Only the final place of a thing counts, since a rename may have failed, or may have been undone
- * later.
+ * Find out where the noted things are.  Only the final place of a thing counts, since a rename may
+ * have failed, or may have been undone later.
  */
 void unrecorded_finish(struct unrecorded *unrecorded)
 {

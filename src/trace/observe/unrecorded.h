@@ -1,11 +1,12 @@
 /*
  * unrecorded - the files and directories without a record that the command has moved or removed.
+ * They are called things here.
  *
  * The bundle has no records of files in .git and of files that the ignore file lists, so the only
- * copy of their contents is in the file system.  When the command renames such a thing, alone or
- * with a directory that contains it, a restore has to rename it back.  If the restore removed the
- * new directory and made the old one anew, the thing would be lost.  When the command removes such
- * a thing, a restore has to report that it is lost.
+ * copy of their contents is in the file system.  When the command has renamed such a thing, alone
+ * or with a directory that contains it, a restore has to rename it back.  If the restore removed
+ * the new directory and made the old one anew, the thing would be lost.  When the command has
+ * removed such a thing, a restore has to report that it is lost.
  */
 #pragma once
 #include <stdbool.h>
@@ -29,7 +30,8 @@ struct unrecorded {
 	struct unrecorded_move *moves; /* the noted moves and removals */
 	size_t n_moves, cap_moves;
 	/*
-	 * Set by unrecorded_finish: things that are in another place now, and things that are lost.
+	 * Results of unrecorded_finish: the things that are now in another place, and the things
+	 * that are lost.
 	 */
 	struct bundle_moved *moved;
 	size_t n_moved;
@@ -40,7 +42,7 @@ struct unrecorded {
 void unrecorded_release(struct unrecorded *unrecorded);
 /*
  * Note that a call is about to rename 'from', which has the state stx, to 'to'.  If exchange is
- * set, 'to' is renamed to 'from' as well.  Things that were moved below 'from' earlier are moved
+ * set, 'to' is also renamed to 'from'.  Things that were moved to a place below 'from' earlier move
  * along.  This function must be called before unrecorded_add_move.
  */
 void unrecorded_rename(struct unrecorded *unrecorded, struct pathmap *map,
@@ -52,5 +54,5 @@ void unrecorded_add_move(struct unrecorded *unrecorded, struct pathmap_entry *fr
 /* Note that a thing without a record, which has the state stx, is about to be removed. */
 void unrecorded_add_removal(
 	struct unrecorded *unrecorded, struct pathmap_entry *entry, const struct statx *stx);
-/* Find out where the noted things are.  Called when the command has ended. */
+/* Find out where the noted things are.  To be called when the command has ended. */
 void unrecorded_finish(struct unrecorded *unrecorded);
