@@ -53,6 +53,11 @@ int procfile_read_at(int dirfd, const char *path, size_t max, struct buf *out, s
 	return fd < 0 ? fd : read_whole(fd, path, max, out, err);
 }
 
+int procfile_read_fd(int fd, const char *path, size_t max, struct buf *out, struct err *err)
+{
+	return read_whole(fd, path, max, out, err);
+}
+
 int procfile_write(const char *path, const char *text, struct err *err)
 {
 	owned_fd int fd = at_open_given(path, O_WRONLY | O_NONBLOCK | O_NOCTTY, 0, err);

@@ -12,6 +12,8 @@
 int procfile_read(const char *path, size_t max, struct buf *out, struct err *err);
 /* As procfile_read, but relative to a directory, without following links. */
 int procfile_read_at(int dirfd, const char *path, size_t max, struct buf *out, struct err *err);
+/* The same for an open file; path stands for it in messages. */
+int procfile_read_fd(int fd, const char *path, size_t max, struct buf *out, struct err *err);
 /* Write text with one call, as the files of /proc require. */
 int procfile_write(const char *path, const char *text, struct err *err);
 int procfile_write_at(int dirfd, const char *path, const char *text, struct err *err);
