@@ -94,21 +94,22 @@ void output_binds(const char *label, const struct node_bind *binds, size_t n)
 }
 
 /*
- * Whether a denial is a grant.  Rights that were granted while the command ran are in the list of
- * denials, since they explain it.
+ * Whether a denial is not one, but explains the others: a right that was granted while the command
+ * ran, or the end of its warden.
  */
-static bool is_grant(const struct node_denial *denial)
+static bool is_note(const struct node_denial *denial)
 {
-	return str_eq(denial->what, STR("grant")) || str_eq(denial->what, STR("revoke"));
+	return str_eq(denial->what, STR("grant")) || str_eq(denial->what, STR("revoke")) ||
+	       str_eq(denial->what, STR("warden"));
 }
 
 void output_denials(const char *label, const struct node_denial *denials, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		printf("%s", is_grant(&denials[i]) ? "" : label);
+		printf("%s", is_note(&denials[i]) ? "" : label);
 		output_name(denials[i].what);
-		printf("%*s",
-			is_grant(&denials[i]) ? (int)(strlen(label) - denials[i].what.len) : 1, "");
+		printf("%*s", is_note(&denials[i]) ? (int)(strlen(label) - denials[i].what.len) : 1,
+			"");
 		output_name(denials[i].subject);
 		printf(" (");
 		output_name(denials[i].rule);
@@ -145,7 +146,7 @@ static void say_denial(const struct node_denial *denial)
 		buf_adds(&line, "; to allow it, ");
 		text_quote(&line, denial->remedy);
 	}
-	fprintf(stderr, "strata: %s%s\n", is_grant(denial) ? "" : "denied: ", line.data);
+	fprintf(stderr, "strata: %s%s\n", is_note(denial) ? "" : "denied: ", line.data);
 }
 
 void output_denied(const struct node_denial *denials, size_t n)

@@ -20,8 +20,17 @@
 #define DENIALS_KEPT_MAX 100
 #define DENIALS_SINKS_MAX 3
 
+/*
+ * The value of "what" for the end of a warden, which is no denial: a warden was killed, and its
+ * command with it.
+ */
+#define DENIALS_WARDEN "warden"
+
 struct denial {
-	/* "read", "write", "execute", "connect", "resolve", "call", "limit", "grant", "revoke" */
+	/*
+	 * "read", "write", "execute", "connect", "resolve", "call", "limit", "grant", "revoke", or
+	 * DENIALS_WARDEN
+	 */
 	const char *what;
 	const char *subject; /* the path, HOST:PORT, or the name of the call */
 	/* For a path that is granted or revoked: "read" or "write"; else NULL. */

@@ -135,6 +135,26 @@ void grantsocket_release(struct grantsocket *socket)
 	close_fd(&socket->dir);
 }
 
+static int sweep_one(void *arg, int dir, const char *name, struct err *err)
+{
+	int *n = arg;
+
+	/* A socket without its final name may be that of a warden that is being made. */
+	*n += strncmp(name, NEW, strlen(NEW)) != 0 && unlinkat(dir, name, 0) == 0;
+	return 0;
+}
+
+int grantsocket_sweep(int run, const char *workspace)
+{
+	struct err ignored = { 0 };
+	owned_fd int dir = open_directory(run, workspace, false, &ignored);
+	int n = 0;
+
+	if (dir >= 0)
+		(void)at_each_name(dir, ".", sweep_one, &n, &ignored);
+	return n;
+}
+
 /* Send a request and receive the answer.  Returns 1, or 0 if the warden has ended meanwhile. */
 static int exchange(int fd, struct str request, struct arena *arena, struct grantwire_answer *out,
 	struct err *err)

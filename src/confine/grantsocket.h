@@ -22,6 +22,11 @@ struct grantsocket {
 int grantsocket_make(int run, const char *workspace, struct grantsocket *out, struct err *err);
 /* Remove the socket's name.  The descriptors stay open. */
 void grantsocket_remove(const struct grantsocket *socket);
+/*
+ * Remove the sockets of wardens that were killed, of a workspace that has no wardens.  Returns
+ * their number.
+ */
+int grantsocket_sweep(int run, const char *workspace);
 /* Close the descriptors.  If no other process listens at the socket, its name is removed. */
 void grantsocket_release(struct grantsocket *socket);
 

@@ -246,6 +246,45 @@ static int write_report(struct warden *warden, struct err *err)
 	return errno ? err_errno(err, "report what the policy stands for") : 0;
 }
 
+static const struct bindspec *find_bind(const struct bindspecs *binds, const char *path)
+{
+	/* A bind comes before those that lie in it. */
+	for (size_t i = binds ? binds->n : 0; i--;) {
+		size_t len = strlen(binds->list[i].inside);
+
+		if (!strncmp(path, binds->list[i].inside, len) && path[len] == '/')
+			return &binds->list[i];
+	}
+	return NULL;
+}
+
+/*
+ * Record the stubs that may be made in directories of the host.  Those in the live tree are found
+ * by the next capture, and others by nobody if this process is killed.
+ */
+static int record_stubs(
+	const struct warden_orders *orders, const struct mountplan *mounts, struct err *err)
+{
+	owned(buf_release) struct buf record = BUF_INIT;
+
+	for (size_t i = 0; i < mounts->n; i++) {
+		const struct mountplan_entry *entry = &mounts->list[i];
+		const struct bindspec *bind = mountplan_is_stub(entry->kind)
+						      ? find_bind(orders->binds, entry->path)
+						      : NULL;
+
+		if (!bind || bind->read_only)
+			continue;
+		const char *below = entry->path + strlen(bind->inside) + 1;
+		buf_add(&record, bind->host, strlen(bind->host) + 1);
+		buf_add(&record, below, strlen(below) + 1);
+	}
+	if (!record.len || orders->stub_record < 0)
+		return 0;
+	errno = -at_write_all(orders->stub_record, record.data, record.len);
+	return errno ? err_errno(err, "record the names that shall not be made") : 0;
+}
+
 /*
  * Find the files that the policy covers in the tree that the command will see.  That tree is the
  * root of this process here.
@@ -259,6 +298,8 @@ static int look(void *arg, struct mountplan *mounts, struct err *err)
 		return -(int)err->code;
 	planning_mounts(&warden->planning, &warden->arena, mounts);
 	warden->entries = mounts->list;
+	if (record_stubs(warden->orders, mounts, err) < 0)
+		return -(int)err->code;
 	return write_report(warden, err);
 }
 
@@ -688,7 +729,8 @@ static void add_fd(struct commandspace_plan *plan, int fd)
 
 static void plan_fds(const struct warden_orders *orders, struct commandspace_plan *plan)
 {
-	const int fds[] = { orders->proc, orders->stub_locks, orders->holder, orders->report };
+	const int fds[] = { orders->proc, orders->stub_locks, orders->stub_record, orders->holder,
+		orders->report };
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		add_fd(plan, fds[i]);
@@ -704,7 +746,8 @@ static void plan_fds(const struct warden_orders *orders, struct commandspace_pla
 	}
 }
 
-void warden_plan(struct warden *warden, struct commandspace_plan *plan)
+/* Set the members of a plan about mounts and descriptors. */
+static void plan_mounts(struct warden *warden, struct commandspace_plan *plan)
 {
 	plan_fds(warden->orders, plan);
 	warden->plan = (struct mountplan){
@@ -718,9 +761,26 @@ void warden_plan(struct warden *warden, struct commandspace_plan *plan)
 	plan->mounts = &warden->plan;
 	plan->look = look;
 	plan->look_arg = warden;
+	plan->keep_arg = warden;
+}
+
+void warden_plan(struct warden *warden, struct commandspace_plan *plan)
+{
+	plan_mounts(warden, plan);
 	if (warden->orders->policy->net.mode != POLICY_NET_HOST)
 		plan->make_net = make_net;
 	plan->net_arg = warden;
 	plan->keep = serve;
-	plan->keep_arg = warden;
+}
+
+static int remove_stubs(void *arg, const struct commandspace_warden *given)
+{
+	mountplan_remove_stubs(given->mounts);
+	return 0;
+}
+
+void warden_plan_removal(struct warden *warden, struct commandspace_plan *plan)
+{
+	plan_mounts(warden, plan);
+	plan->keep = remove_stubs;
 }

@@ -33,10 +33,17 @@ struct warden_orders {
 	const struct grantsocket *grants;
 	/* The arguments of the command, for answers to such requests. */
 	const struct param_texts *command;
-	int proc;       /* a /proc that lists the processes of the sandbox */
-	int stub_locks; /* see struct mountplan */
-	int holder;     /* pidfd of a process; when that process ends, the warden ends */
-	int report;     /* a file in memory that the warden writes its findings to */
+	/*
+	 * The stubs of the command in binds are written to the file stub_record as pairs of texts,
+	 * the host's directory of the bind and the path below it, before they are made.  -1: they
+	 * are not.
+	 */
+	int stub_record;
+	const struct bindspecs *binds; /* of the command; NULL: none */
+	int proc;                      /* a /proc that lists the processes of the sandbox */
+	int stub_locks;                /* see struct mountplan */
+	int holder; /* pidfd of a process; when that process ends, the warden ends */
+	int report; /* a file in memory that the warden writes its findings to */
 };
 
 /* The values that the strata process that runs the command gets from the warden. */
@@ -72,6 +79,11 @@ void warden_free(struct warden *warden);
  * serve.  Does not change binds.
  */
 void warden_plan(struct warden *warden, struct commandspace_plan *plan);
+/*
+ * Set the members of a plan for a process that makes the same mounts, so that it holds the stubs of
+ * a warden that was killed, and removes them.
+ */
+void warden_plan_removal(struct warden *warden, struct commandspace_plan *plan);
 
 /*
  * Read what the warden has written to orders->report.  Call it after commandspace_make has

@@ -1,12 +1,15 @@
 #include "ops/confined.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/at.h"
+#include "core/child.h"
 #include "core/own.h"
 #include "ops/denied.h"
 #include "ops/policyfile.h"
@@ -103,6 +106,7 @@ int confined_read(const struct exec_place *place, const struct param_texts *comm
 		.sinks = { -1, -1, -1 },
 		.group = &out->group,
 		.stub_locks = -1,
+		.stub_record = -1,
 		.grants = &out->grants,
 		.command = command,
 		.proc = -1,
@@ -128,6 +132,7 @@ static int start_over(struct confined *confined, struct err *err)
 	confined->warden = NULL;
 	close_fd(&confined->collected);
 	close_fd(&confined->joined);
+	close_fd(&confined->stubs);
 	close_fd(&confined->orders.proc);
 	grantsocket_release(&confined->grants);
 	resource_group_release(&confined->group);
@@ -166,10 +171,14 @@ int confined_prepare(struct confined *confined, struct env *env, const struct sa
 	confined->joined = confined->collected < 0 ? -1 : wardens_join(env, err);
 	if (confined->joined < 0 || listen_for_grants(confined, env, err) < 0)
 		return -(int)err->code;
+	if (plan->binds.n && (confined->stubs = wardens_record(env, err)) < 0)
+		return confined->stubs;
 	orders->sinks[0] = confined->denials;
 	orders->sinks[1] = confined->told;
 	orders->sinks[2] = confined->collected;
 	orders->stub_locks = confined->joined;
+	orders->stub_record = confined->stubs;
+	orders->binds = &plan->binds;
 	orders->holder = sandbox->fds[SANDBOX_HOLDER];
 	orders->proc = at_open(sandbox->fds[SANDBOX_ROOT], "proc", O_RDONLY | O_DIRECTORY, err);
 	if (orders->proc < 0)
@@ -221,6 +230,7 @@ int confined_restrict(struct confined *confined, struct arena *arena,
 
 	/* The warden has its own copies of these descriptors by now. */
 	close_fd(&confined->joined);
+	close_fd(&confined->stubs);
 	close_fd(&confined->grants.fd);
 	if (warden_findings(&confined->orders, arena, findings, err) < 0)
 		return -(int)err->code;
@@ -238,6 +248,18 @@ int confined_restrict(struct confined *confined, struct arena *arena,
 }
 
 /* -------------------------------------------------------------------- ending */
+
+/* Write a denial that this process knows of, and the warden does not, to all sinks. */
+static void tell(const struct confined *confined, const char *what, const char *subject,
+	const struct verdict *verdict)
+{
+	struct denials *denials = denials_new(-1);
+
+	for (size_t i = 0; i < DENIALS_SINKS_MAX; i++)
+		denials_add_sink(denials, confined->orders.sinks[i]);
+	denials_add(denials, what, subject, verdict, 0);
+	denials_free(denials);
+}
 
 /*
  * The limits that are enforced by the strata process that runs the command, and not by the warden.
@@ -258,12 +280,9 @@ static void tell_limit(const struct confined *confined, int limit)
 {
 	static const char *const keys[LIMITS] = { "wall_time_secs", "max_output_bytes" };
 	const struct policy_limits *limits = &confined->policy.limits;
-	struct denials *denials = denials_new(-1);
 	struct verdict verdict = { .allowed = false };
 	char subject[64];
 
-	for (size_t i = 0; i < DENIALS_SINKS_MAX; i++)
-		denials_add_sink(denials, confined->orders.sinks[i]);
 	if (limit == LIMIT_TIME)
 		snprintf(subject, sizeof(subject), "more than %lld s",
 			(long long)limits->wall_time_secs);
@@ -272,17 +291,40 @@ static void tell_limit(const struct confined *confined, int limit)
 			(long long)limits->max_output_bytes);
 	snprintf(verdict.rule, sizeof(verdict.rule), "limits.%s", keys[limit]);
 	snprintf(verdict.remedy, sizeof(verdict.remedy), "raise limits.%s", keys[limit]);
-	denials_add(denials, "limit", subject, &verdict, 0);
-	denials_free(denials);
+	tell(confined, "limit", subject, &verdict);
 }
 
-void confined_settle(
+/*
+ * If the warden was killed, tell so.  The holder has killed what the command had running
+ * (sandbox/guarded.h).  A warden that ended by itself, such as with the sandbox, is not told of.
+ */
+static bool tell_loss(const struct confined *confined, pid_t warden)
+{
+	struct verdict verdict = { .allowed = false };
+	int status = child_wait(warden);
+	char subject[64];
+
+	if (!status)
+		return false;
+	if (WIFSIGNALED(status))
+		snprintf(subject, sizeof(subject), "killed by signal %d", WTERMSIG(status));
+	else
+		snprintf(subject, sizeof(subject), "ended with status %d", WEXITSTATUS(status));
+	snprintf(verdict.rule, sizeof(verdict.rule),
+		"no program of a command runs without the command's warden");
+	tell(confined, DENIALS_WARDEN, subject, &verdict);
+	/* Else the next command would find the socket, and tell of the warden again. */
+	grantsocket_remove(&confined->grants);
+	return true;
+}
+
+bool confined_settle(
 	struct confined *confined, struct commandspace *space, const struct sandbox_result *result)
 {
 	char message = WARDEN_END;
 
 	if (!confined->warden || space->warden < 0)
-		return;
+		return true;
 	for (int limit = 0; limit < LIMITS; limit++) {
 		if (!was_passed(confined, limit, result))
 			continue;
@@ -290,9 +332,33 @@ void confined_settle(
 		message = WARDEN_KILL;
 	}
 	close_fd(&space->mnt);
-	if (message_send(space->warden, &message, sizeof(message), NULL, 0) == 0)
-		(void)message_receive(
-			space->warden, &message, sizeof(message), NULL, 0, SUMMARY_MS);
+	int r = message_send(space->warden, &message, sizeof(message), NULL, 0);
+	if (r == 0)
+		r = message_receive(space->warden, &message, sizeof(message), NULL, 0, SUMMARY_MS);
+	return r > 0 || r == -ETIMEDOUT || !tell_loss(confined, space->pid);
+}
+
+int confined_remove_stubs(struct confined *confined, struct env *env, const struct sandbox *sandbox,
+	const struct bindspecs *binds, struct err *err)
+{
+	struct warden_orders *orders = &confined->orders;
+	struct commandspace_plan plan = { .binds = *binds };
+	struct commandspace space = COMMANDSPACE_INIT;
+	owned_fd int locks = wardens_join(env, err);
+
+	if (locks < 0)
+		return locks;
+	orders->stub_locks = locks;
+	orders->stub_record = -1;
+	warden_free(confined->warden);
+	confined->warden = warden_new(orders);
+	warden_plan_removal(confined->warden, &plan);
+	int r = commandspace_make(sandbox, &plan, &space, err);
+	pid_t pid = space.pid;
+	commandspace_release(&space);
+	if (r >= 0)
+		(void)child_wait(pid);
+	return r;
 }
 
 /* Read a file in memory into arena. */
@@ -331,6 +397,7 @@ void confined_release(struct confined *confined)
 	close_fd(&confined->denials);
 	close_fd(&confined->collected);
 	close_fd(&confined->joined);
+	close_fd(&confined->stubs);
 	grantsocket_release(&confined->grants);
 	resource_group_release(&confined->group);
 	if (confined->orders.policy) {

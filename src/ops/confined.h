@@ -29,6 +29,7 @@ struct confined {
 	int unenforced;
 	int denials;   /* descriptor that gets the denials for the caller (--denials); -1: none */
 	int collected; /* file for the denials of the workspace (denied.h) */
+	int stubs;     /* file that stubs in binds are recorded in (wardens.h) */
 	int joined;    /* the shared lock that the warden inherits (wardens.h) */
 	struct grantsocket grants;
 };
@@ -40,6 +41,7 @@ struct confined {
 		.unenforced = -1,                                                                  \
 		.denials = -1,                                                                     \
 		.collected = -1,                                                                   \
+		.stubs = -1,                                                                       \
 		.joined = -1,                                                                      \
 		.grants = GRANTSOCKET_INIT,                                                        \
 	})
@@ -72,10 +74,17 @@ int confined_restrict(struct confined *confined, struct arena *arena,
 	struct sandbox_command *command, struct err *err);
 /*
  * Wait until the warden has reported all denials.  Called when the command has ended.  Closes the
- * mount namespace of space, so that the warden can remove its stubs.
+ * mount namespace of space, so that the warden can remove its stubs.  Returns false if the warden
+ * was killed, so that the stubs are still there.
  */
-void confined_settle(
+bool confined_settle(
 	struct confined *confined, struct commandspace *space, const struct sandbox_result *result);
+/*
+ * Remove the stubs of a killed warden, by making the mounts of the command once more.  sandbox and
+ * binds are those of the command.
+ */
+int confined_remove_stubs(struct confined *confined, struct env *env, const struct sandbox *sandbox,
+	const struct bindspecs *binds, struct err *err);
 /*
  * Set the denials, and the parts of the policy that are not enforced, in result.  The texts are in
  * arena.

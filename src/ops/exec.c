@@ -134,6 +134,19 @@ static int make_space(struct job *job, struct sandbox *sandbox, struct sandbox_c
 	return confined->active ? restrict_command(job, command, err) : 0;
 }
 
+/*
+ * Remove the stubs that a killed warden has left.  A failure is ignored: the next command removes
+ * them, too.
+ */
+static void remove_stubs(struct job *job, const struct sandbox *sandbox)
+{
+	struct bindspecs binds = job->req->binds;
+	struct err later = { 0 };
+
+	binds.hidden = job->env->root;
+	(void)confined_remove_stubs(job->confined, job->env, sandbox, &binds, &later);
+}
+
 /* Run the command, with its binds and under its policy, if there are any. */
 static int run_in_space(struct job *job, struct sandbox *sandbox,
 	const struct sandbox_command *command, struct sandbox_result *result, struct err *err)
@@ -148,7 +161,8 @@ static int run_in_space(struct job *job, struct sandbox *sandbox,
 					  : SANDBOX_FAILED;
 	else
 		r = sandbox_run(sandbox, &spaced, result, err);
-	confined_settle(job->confined, &space, result);
+	if (!confined_settle(job->confined, &space, result))
+		remove_stubs(job, sandbox);
 	commandspace_release(&space);
 	return r;
 }

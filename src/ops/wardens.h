@@ -10,10 +10,19 @@
 #include "ops/env.h"
 
 /*
+ * A warden that is killed leaves three things: its socket, stubs in the live tree, and stubs in
+ * directories of the host that were bound.  strata removes them when it finds a warden dead.  If
+ * strata was killed, too, the functions below remove them when no warden is left, and the next node
+ * says that a warden was killed.  ROOT/run/NAME.stubs has the names of stubs in binds.
+ */
+
+/*
  * Take the shared lock for a warden that is about to be made.  The warden inherits the lock.
  * Returns its descriptor.
  */
 int wardens_join(struct env *env, struct err *err);
+/* Open the file for the names of stubs in binds, to append to.  Called after wardens_join. */
+int wardens_record(struct env *env, struct err *err);
 /*
  * Wait a moment until no warden is left.  Returns true if none is left.  Called for a workspace
  * without a sandbox: when a sandbox ends, its wardens end, too.

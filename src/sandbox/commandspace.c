@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -325,6 +326,12 @@ int commandspace_make(const struct sandbox *sandbox, const struct commandspace_p
 	out->warden = warden[0];
 	int r = run_child(sandbox, plan, warden[1], out, err);
 	close_fd(&warden[1]);
+	if (r >= 0 && plan->keep) {
+		out->keeper = pidfd_open(out->pid, 0);
+		r = out->keeper < 0 ? err_errno(err, "open the process of the warden") : r;
+	}
+	if (r < 0)
+		close_fd(&out->warden); /* an existing warden ends with that */
 	if ((r < 0 || !plan->keep) && out->pid > 0)
 		(void)child_wait(out->pid);
 	if (r < 0 || !plan->keep)
@@ -339,4 +346,5 @@ void commandspace_release(struct commandspace *space)
 	close_fd(&space->mnt);
 	close_fd(&space->net);
 	close_fd(&space->warden);
+	close_fd(&space->keeper);
 }

@@ -29,7 +29,7 @@ struct commandspace_warden {
 	int socket; /* to the command's process, before that executes the command */
 };
 
-#define COMMANDSPACE_FDS_MAX 12
+#define COMMANDSPACE_FDS_MAX 13
 
 struct commandspace_plan {
 	struct bindspecs binds;
@@ -72,11 +72,13 @@ struct commandspace {
 	int mnt;    /* the mount namespace */
 	int net;    /* the network namespace; -1: that of the sandbox */
 	int warden; /* socket to the warden; -1: there is none */
+	int keeper; /* pidfd of the warden; -1: there is none */
 	pid_t pid;  /* the warden, a child of ours to be waited for; 0: there is none */
 	int points; /* mount points that were made for binds, and stay in the tree */
 };
 
-#define COMMANDSPACE_INIT ((struct commandspace){ .mnt = -1, .net = -1, .warden = -1 })
+#define COMMANDSPACE_INIT                                                                          \
+	((struct commandspace){ .mnt = -1, .net = -1, .warden = -1, .keeper = -1 })
 
 /* Make the namespaces.  The binds are added to the sandbox's list (bindlist.h). */
 int commandspace_make(const struct sandbox *sandbox, const struct commandspace_plan *plan,

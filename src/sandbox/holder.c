@@ -44,6 +44,7 @@
 #include "sandbox/bindlist.h"
 #include "sandbox/forker.h"
 #include "sandbox/freezer.h"
+#include "sandbox/guarded.h"
 #include "sandbox/ids.h"
 #include "sandbox/inside.h"
 #include "sandbox/launcher.h"
@@ -59,6 +60,7 @@
 #define END_MS 500   /* time for processes to end after SIGKILL */
 #define GREET_MS 500 /* time for others to receive descriptors that were sent to them */
 #define ROOM_MIN 3
+#define CLIENT_FDS 3
 #define SPARE_FDS 6 /* descriptors that the handling of a request opens for a moment */
 
 struct client {
@@ -81,6 +83,7 @@ struct holder {
 	struct forker
 		*forker; /* for commands that must not be in our domain; NULL: we have no domain */
 	struct freezer freezer;
+	struct guarded guarded; /* the commands that have wardens */
 	struct client clients[CLIENTS_MAX];
 	int n_clients, room; /* their present number, and the largest that descriptors allow */
 };
@@ -294,20 +297,21 @@ static int watch_signals(struct err *err)
 }
 
 /*
- * Find out for how many clients there are descriptors: each needs two, a connection and a pipe for
- * the status.  More connections than that are not accepted, so that descriptors are left for
- * commands.
+ * Find out for how many clients there are descriptors: each needs three, a connection, a pipe for
+ * the status, and the warden.  More connections than that are not accepted, so that descriptors are
+ * left for commands.
  */
 static void set_room(struct holder *holder)
 {
 	const rlim_t used = (rlim_t)holder->signals + 1 + INSIDE_FDS + SPARE_FDS;
-	struct rlimit limit, wanted = { used + 2 * CLIENTS_MAX, used + 2 * CLIENTS_MAX };
+	const rlim_t most = used + CLIENT_FDS * CLIENTS_MAX;
+	struct rlimit limit, wanted = { most, most };
 
 	holder->room = CLIENTS_MAX;
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted.rlim_cur ||
 		setrlimit(RLIMIT_NOFILE, &wanted) == 0)
 		return;
-	holder->room = limit.rlim_cur > used ? (int)(limit.rlim_cur - used) / 2 : 0;
+	holder->room = limit.rlim_cur > used ? (int)(limit.rlim_cur - used) / CLIENT_FDS : 0;
 	/*
 	 * Even if descriptors are short, a client that stays attached must not keep out others that
 	 * want to end the sandbox.
@@ -372,8 +376,10 @@ static bool reap(struct holder *holder)
 
 	do {
 		pid = waitpid(-1, &status, WNOHANG);
-		if (pid > 0)
+		if (pid > 0) {
+			guarded_note_reaped(&holder->guarded, pid);
 			send_status(holder, pid, status);
+		}
 	} while (pid > 0 || (pid < 0 && errno == EINTR));
 	return pid == 0;
 }
@@ -524,12 +530,17 @@ static int start_command(struct holder *holder, struct client *client,
 		if (fds[i] < 0)
 			return err_set(
 				err, ERR_INVALID, "descriptor %d of the command is missing", i);
+	if (fds[INSIDE_KEEPER] >= 0 && guarded_has_room(&holder->guarded, err) < 0)
+		return -(int)err->code;
 	struct forked forked = { holder, fds };
 	pid_t pid = request->own_domain && holder->forker
 			    ? forker_fork(holder->forker, fork_command, &forked)
 			    : fork_command(&forked);
 	if (pid < 0)
 		return err_errno(err, "make a process in the sandbox");
+	if (fds[INSIDE_KEEPER] >= 0)
+		guarded_add_take(
+			&holder->guarded, pid, take_fd(&fds[INSIDE_KEEPER]), fds[INSIDE_MNT]);
 	client->command = pid;
 	client->status = take_fd(&fds[INSIDE_STATUS]);
 	client->runs = true;
@@ -684,30 +695,82 @@ static void pass_signals_on(struct holder *holder)
 			(void)kill(-1, (int)info.ssi_signo);
 }
 
+/* The elements of a poll. */
+enum {
+	READY_SIGNALS,
+	READY_LISTENER,
+	READY_CLIENTS,
+	READY_GUARDED = READY_CLIENTS + CLIENTS_MAX,
+	READY_MAX = READY_GUARDED + GUARDED_MAX,
+};
+
+/* Wait for events.  Returns the number of clients that were waited for, or -1 after a signal. */
+static int wait_for_events(struct holder *holder, struct pollfd ready[READY_MAX], size_t *guarded)
+{
+	const int n = holder->n_clients;
+	bool is_full = n >= holder->room && n < CLIENTS_MAX;
+
+	ready[READY_SIGNALS] = (struct pollfd){ .fd = holder->signals, .events = POLLIN };
+	ready[READY_LISTENER] = (struct pollfd){ is_full ? -1 : holder->listener, POLLIN, 0 };
+	for (int i = 0; i < CLIENTS_MAX; i++)
+		ready[READY_CLIENTS + i] =
+			(struct pollfd){ i < n ? holder->clients[i].fd : -1, POLLIN, 0 };
+	*guarded = guarded_poll(&holder->guarded, ready + READY_GUARDED);
+	return poll(ready, READY_GUARDED + (nfds_t)*guarded, -1) < 0 ? -1 : n;
+}
+
+struct guarding {
+	struct holder *holder;
+	const struct pollfd *ready;
+	size_t n;
+};
+
+static pid_t handle_guarded(void *arg)
+{
+	const struct guarding *guarding = arg;
+
+	guarded_handle(&guarding->holder->guarded, guarding->ready, guarding->n,
+		guarding->holder->freezer.proc);
+	return 0;
+}
+
+/*
+ * Handle the ends of wardens.  In a Landlock domain, a thread is not told the namespaces of
+ * processes outside of that domain.  So the thread without one does it.
+ */
+static void watch_wardens(struct holder *holder, const struct pollfd *ready, size_t n)
+{
+	struct guarding guarding = { holder, ready, n };
+
+	if (!guarded_any_ended(ready, n))
+		return;
+	if (holder->forker)
+		(void)forker_fork(holder->forker, handle_guarded, &guarding);
+	else
+		(void)handle_guarded(&guarding);
+}
+
 static void serve_clients(struct holder *holder)
 {
-	struct pollfd ready[2 + CLIENTS_MAX];
+	struct pollfd ready[READY_MAX];
+	size_t guarded;
 
-	ready[0] = (struct pollfd){ .fd = holder->signals, .events = POLLIN };
 	while (reap(holder) || holder->n_clients || accept_client(holder)) {
-		int n = holder->n_clients;
-		bool is_full = n >= holder->room && n < CLIENTS_MAX;
+		int n = wait_for_events(holder, ready, &guarded);
 
-		ready[1] = (struct pollfd){ is_full ? -1 : holder->listener, POLLIN, 0 };
-		for (int i = 0; i < n; i++)
-			ready[2 + i] = (struct pollfd){ holder->clients[i].fd, POLLIN, 0 };
-		if (poll(ready, 2 + (nfds_t)n, -1) < 0)
+		if (n < 0)
 			continue;
-		if (ready[0].revents)
+		if (ready[READY_SIGNALS].revents)
 			pass_signals_on(holder);
+		watch_wardens(holder, ready + READY_GUARDED, guarded);
 		/*
 		 * Go backwards: remove_client moves the last client, which is served already, to
 		 * the free place.
 		 */
 		for (int i = n - 1; i >= 0; i--)
-			if (ready[2 + i].revents)
+			if (ready[READY_CLIENTS + i].revents)
 				serve_client(holder, &holder->clients[i]);
-		if (ready[1].revents)
+		if (ready[READY_LISTENER].revents)
 			(void)accept_client(holder);
 	}
 }

@@ -28,7 +28,7 @@
 #include "sandbox/mounts.h"
 #include "sandbox/plan.h"
 
-#define HOLDER_VERSION 7
+#define HOLDER_VERSION 8
 #define HOLDER_SUFFIX ".holder"
 #define HOLDER_OVER_SUFFIX ".over" /* a file beside the socket: see sandbox_is_over */
 #define HOLDER_IS_OVER "."

@@ -44,6 +44,7 @@ enum inside_fd {
 	INSIDE_KEPT,   /* a descriptor for the wrapper; -1: none */
 	INSIDE_NET,    /* a network namespace instead of the sandbox's; -1: none */
 	INSIDE_WARDEN, /* socket to the command's warden (commandspace.h); -1: none */
+	INSIDE_KEEPER, /* pidfd of that warden, for the holder (guarded.h); -1: none */
 	INSIDE_GROUP,  /* cgroup to fork the command into (restriction.h); -1: the sandbox's */
 	INSIDE_FDS,
 };

@@ -40,6 +40,12 @@ enum mountplan_kind {
 	MOUNTPLAN_ROOT,    /* path is "/": only what is shown exists, and the root is read-only */
 };
 
+/* Whether a kind makes a name that is missing. */
+static inline bool mountplan_is_stub(enum mountplan_kind kind)
+{
+	return kind == MOUNTPLAN_STUB || kind == MOUNTPLAN_STUB_FILE || kind == MOUNTPLAN_STUB_DOT;
+}
+
 struct mountplan_entry {
 	enum mountplan_kind kind;
 	const char *path; /* absolute */

@@ -154,6 +154,7 @@ static int send_command(
 		[INSIDE_KEPT] = command->wrapped ? command->kept : -1,
 		[INSIDE_NET] = space->net,
 		[INSIDE_WARDEN] = space->warden,
+		[INSIDE_KEEPER] = space->keeper,
 		[INSIDE_GROUP] = restriction ? restriction->group : -1,
 	};
 	bool own_domain = restriction && restriction_has_domain(restriction);

@@ -259,6 +259,54 @@ running() { strata ps --json | jq -e --arg mark "$1" 'any(.processes[].argv[]?; 
 	done
 }
 
+# killed_warden: denials.jsonl or the node in $1 says that a warden was killed.
+killed_warden() { jq -es 'map(select(.what == "warden" and ((.name // .subject) | startswith("killed")))) | length == 1' "$1" >/dev/null; }
+
+@test "a killed warden takes all that its command runs along, is told of, and leaves nothing in a bind" {
+	local mark=2345$$ status=0 bound
+	mkdir -p host/sub src/mnt
+	bound=$(find host | sort)
+	begin
+	policy '{"preset":"offline","fs":{"allow_write":["/w","/mnt"]},"limits":{"max_processes":100}}'
+	# Two processes, one in a session of its own and one in mounts of its own, beside the command.
+	"$STRATA" exec --policy p.json --denials denials.jsonl --cwd /mnt --bind host:/mnt -q -- sh -c \
+		'echo 1 >/w/one; setsid sleep '$mark' & sleep '$mark' & exec sleep '$mark >out.txt 2>said 3>&- &
+	started=$!
+	soon has_wardens $mark
+	soon running $mark
+	[ -d host/.vscode ]
+	kill -KILL "$(wardens $mark | head -1)"
+	wait $started || status=$?
+	is $status 137
+	is "$(find host | sort)" "$bound"
+	killed_warden denials.jsonl
+	grep -F 'strata: warden killed by signal 9 (' said
+	soon no_program $mark
+	# The command changed something, so there is a node, and that says it too.
+	strata show --json | jq -c '.denials[]' >shown.jsonl
+	killed_warden shown.jsonl
+	clean
+}
+
+@test "a warden that is killed when strata has ended takes what still runs along, and the next node says so" {
+	local mark=3456$$
+	mkdir -p host src/mnt
+	begin
+	policy '{"preset":"offline","fs":{"allow_write":["/w","/mnt"]}}'
+	"$STRATA" exec --policy p.json --cwd /mnt --bind host:/mnt -q -- sh -c 'setsid sleep '$mark' >/dev/null 2>&1 &' 3>&-
+	running $mark
+	kill -KILL "$(wardens $mark | head -1)"
+	soon no_program $mark
+	# Another command cleans up, although it has neither a policy nor the bind.
+	strata exec -q -- touch /w/next
+	is "$(find host | sort)" host
+	strata show --json | jq -c '.denials[]' >shown.jsonl
+	killed_warden shown.jsonl
+	strata exec -q -- touch /w/after
+	is "$(strata show --json | jq '.denials | length')" 0
+	no_stubs
+}
+
 @test "the command ends with a strata that is killed, and leaves no pipe open with one that ends" {
 	local mark=4321$$
 	begin
@@ -337,6 +385,7 @@ namespaces() {
 	begin
 	policy '{"fs":{"allow_read":["/"],"allow_write":["/w"]},"net":{"mode":"host"}}'
 	strata exec --no-commit -- sh -c 'sleep 777 >/dev/null 2>&1 &'
+	soon strata exec --no-commit -- pidof sleep
 	pid=$(strata exec --no-commit -- pidof sleep)
 	# shellcheck disable=SC2207 # words
 	inside=(mount=/w bind=/,/w/free remount=/ umount=/proc pivot_root=/,/w fsopen open_tree=/ setns=/proc/self/ns/mnt chroot=/w
