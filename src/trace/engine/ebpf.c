@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 /*
- * The licence that the kernel is told.  It must be compatible with the GPL, or the kernel refuses
- * the helpers that read memory.
+ * The licence that strata gives to the kernel for its programs.  Unless the licence is compatible
+ * with the GPL, the kernel refuses the helper functions that read memory.
  */
 #define LICENCE "Dual MIT/GPL"
 
@@ -68,7 +68,7 @@ void ebpf_count(struct ebpf *ebpf, int to, int32_t value)
 	add_instruction(ebpf, BPF_STX | BPF_DW | BPF_ATOMIC, to, R2, 0, BPF_ADD);
 }
 
-/* A load of 64 bits, such as the address of a map, occupies two instructions. */
+/* Loading 64 bits, such as the address of a map, takes two instructions. */
 void ebpf_map(struct ebpf *ebpf, int to, int map)
 {
 	add_instruction(ebpf, BPF_LD | BPF_DW | BPF_IMM, to, BPF_PSEUDO_MAP_FD, 0, map);

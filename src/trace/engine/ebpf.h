@@ -1,10 +1,10 @@
 /*
- * ebpf - a small assembler for programs that run in the kernel, and the bpf(2) calls that load
- * them.
+ * ebpf - a small assembler for programs that run in the kernel, and the bpf(2) calls that load such
+ * programs.
  *
- * A program is built by calls of C functions, each of which adds one instruction.  So the build
- * needs neither clang nor libbpf, a static strata contains the whole program, and the program can
- * be adapted to its maps and to the machine.  Jumps lead forward only, to labels.
+ * A program is made by calls of C functions, each of which adds one instruction.  So building
+ * strata needs neither clang nor libbpf, a static strata contains the whole program, and the
+ * program can be adapted to its maps and to the machine.  A jump leads forward to a label.
  */
 #pragma once
 #include <linux/bpf.h>
@@ -18,15 +18,15 @@
 #define EBPF_JUMPS_MAX 64
 
 /*
- * The registers.  R0 has results.  R1 to R5 are arguments, and each call overwrites them.  R6 to R9
- * are kept.  FP is the end of the stack.
+ * The registers.  R0 has the result of a call.  R1 to R5 are the arguments of a call, which
+ * overwrites them.  R6 to R9 keep their values.  FP is the end of the stack.
  */
 enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, FP };
 
 struct ebpf {
 	struct bpf_insn code[EBPF_CODE_MAX];
 	unsigned len;
-	/* position of each label in the program, counted from 1; 0: not placed yet */
+	/* position of each label in the program, counted from 1; 0: the label is not placed yet */
 	unsigned labels[EBPF_LABELS_MAX];
 	struct ebpf_jump {
 		unsigned at, label;
@@ -35,30 +35,37 @@ struct ebpf {
 };
 
 /*
- * --- instructions: the first register is the destination; size is BPF_W (32 bits) or BPF_DW (64)
- * ---
+ * --- instructions ---
+ *
+ * The first register is the destination.  size is BPF_W (32 bits) or BPF_DW (64 bits).
  */
 
 void ebpf_set(struct ebpf *ebpf, int to, int32_t value);
 void ebpf_copy(struct ebpf *ebpf, int to, int from);
-/* Apply op to the register and a value.  op is BPF_ADD, BPF_AND, BPF_LSH or the like. */
+/*
+ * Apply the operation op to the register and a value.  op is BPF_ADD, BPF_AND, BPF_LSH or similar.
+ */
 void ebpf_with(struct ebpf *ebpf, int op, int to, int32_t value);
 void ebpf_with_register(struct ebpf *ebpf, int op, int to, int from);
 void ebpf_load(struct ebpf *ebpf, int size, int to, int from, int offset);
 void ebpf_store(struct ebpf *ebpf, int size, int to, int offset, int from);
 void ebpf_store_value(struct ebpf *ebpf, int size, int to, int offset, int32_t value);
-/* Atomically add value to the 64 bits at the address in the register 'to'.  Overwrites R2. */
+/*
+ * Atomically add value to the 64-bit number whose address is in the register 'to'.  Overwrites R2.
+ */
 void ebpf_count(struct ebpf *ebpf, int to, int32_t value);
 void ebpf_map(struct ebpf *ebpf, int to, int map);
-/* Load the address of a member in the only element of an array map.  The member is at offset. */
+/*
+ * Load the address of a member of the only element of an array map.  offset is that of the member.
+ */
 void ebpf_member(struct ebpf *ebpf, int to, int map, size_t offset);
 void ebpf_call(struct ebpf *ebpf, enum bpf_func_id function);
 /*
- * Jump to a label if the comparison of register a with b holds.  comparison is BPF_JEQ, BPF_JSLT or
- * the like.
+ * Jump to a label if the comparison of the register a with the value b is true.  comparison is
+ * BPF_JEQ, BPF_JSLT or similar.
  */
 void ebpf_jump_if(struct ebpf *ebpf, int comparison, int a, int32_t b, unsigned label);
-/* Jump as ebpf_jump_if does, but compare only the lower 32 bits. */
+/* Like ebpf_jump_if, but only the lower 32 bits of the register are compared. */
 void ebpf_jump_if32(struct ebpf *ebpf, int comparison, int a, int32_t b, unsigned label);
 void ebpf_jump(struct ebpf *ebpf, unsigned label);
 void ebpf_label(struct ebpf *ebpf, unsigned label);
@@ -77,8 +84,8 @@ int ebpf_put(int map, const void *key, const void *value);
 int ebpf_load_program(struct ebpf *ebpf, const char *name, struct err *err);
 int ebpf_attach(int program, const char *tracepoint, struct err *err);
 /*
- * Returns how often the kernel has skipped the program, because it was already running on the same
- * processor.  Before Linux 5.12 this is always 0.
+ * Returns the number of times that the kernel has skipped the program, because it was already
+ * running on the same processor.  Before Linux 5.12 the result is always 0.
  */
 uint64_t ebpf_misses(int program);
 /* Run the program once in this thread.  Returns 0 or -errno.  Async-signal-safe. */

@@ -2,7 +2,7 @@
 
 #include "core/when.h"
 
-/* time that processes in an environment may go on after their command has ended */
+/* how long processes in an environment may go on after their command has ended */
 #define GRACE_MS 200
 
 const char *engine_why_leave(const struct engine_run *run)

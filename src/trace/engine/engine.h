@@ -1,9 +1,10 @@
 /*
- * engine - starts the command and catches its calls.  This header describes trace/engine.
+ * engine - starts the command and catches its calls.  This header describes the folder
+ * trace/engine.
  *
  * There are three engines, each a struct engine.  The first engine whose probe succeeds is used.
  *
- *	engine_bpf.c     calls that change nothing are seen without being stopped
+ *	engine_bpf.c     calls that change nothing are reported without stopping
  *	engine_notify.c  every call that names a file stops, by seccomp user notification
  *	engine_ptrace.c  for machines on which neither of these works
  *	filter.c         the seccomp filter, made from the table of trace/observe/syscalls.c
@@ -12,15 +13,16 @@
  *	passing.c        loads the eBPF programs and reads their ring of events
  *	passing_code.c   the eBPF programs, written with the assembler ebpf.c
  *
- * Threads.  The engines bpf and notify have one more thread, the server, which takes calls from the
- * kernel and shows them to the observer.  The first thread does everything else.  A mutex keeps
- * the two from using the observer at the same time.  The engine ptrace has one thread.
+ * Threads.  The engines bpf and notify have a second thread, the server.  It takes calls from the
+ * kernel and shows them to the observer.  The first thread does everything else.  A mutex keeps the
+ * two from using the observer at the same time.  The engine ptrace has one thread.
  *
  * Invariants:
  *
- * 1. A call that has stopped goes on only when the observer has looked at it and the saver has done
- *    the job that the observer named.
- * 2. All calls that have passed are shown before a call that has stopped is shown or goes on.
+ * 1. A call that has stopped goes on only after the observer has examined the call, and after the
+ *    saver has done the job whose number the observer returned.
+ * 2. Calls that have passed are shown to the observer before the next call that has stopped is
+ *    shown, and before that call goes on.
  * 3. Every call that was taken from the kernel is answered, by the guardian if strata is killed.
  */
 #pragma once
@@ -29,34 +31,37 @@
 #include "trace/engine/passing.h"
 #include "trace/observe/observer.h"
 
-/* interval between two checks of conditions that no descriptor reports */
+/* interval at which conditions are checked that no descriptor reports */
 #define ENGINE_LOOK_AROUND_MS 100
 
 struct engine_run {
 	struct observer *observer;
 	struct saver *saver;
 	struct launch *launch;
-	/* the command gets signals directly, because it is in strata's process group */
+	/*
+	 * the command is in the process group of strata, so it gets signals from the terminal
+	 * directly
+	 */
 	bool in_group;
 	bool listings; /* calls that list a directory stop; see filter.h */
-	/* engine ptrace: the calls that stop are chosen by a seccomp filter */
+	/* engine ptrace: a seccomp filter chooses the calls that stop */
 	bool filtered;
 	struct passing *passing; /* engine bpf: reports the calls that pass; the session frees it */
 	/* result: processes of the command were still running at the end */
 	bool left;
 	int status;       /* result: wait status of the command's first process */
-	int64_t ended_at; /* when that process ended (when_monotonic); 0: it is running */
+	int64_t ended_at; /* time at which that process ended (when_monotonic); 0: it is running */
 };
 
 struct engine {
 	const char *name;
 	/*
-	 * Check whether the engine works on this machine.  Returns 0 if it does.  May set the
-	 * engine's members of run.
+	 * Check whether the engine works on this machine.  Returns 0 if it does.  probe may set the
+	 * members of *run that belong to the engine.
 	 */
 	int (*probe)(struct engine_run *run, struct err *err);
 	/*
-	 * Called in the child before it executes the command (launch.h).  arg is the struct
+	 * Prepares the child before it executes the command (launch.h).  arg is the struct
 	 * engine_run.
 	 */
 	launch_prepare *prepare;
@@ -68,13 +73,13 @@ struct engine {
 };
 
 /*
- * Note that the first process of the command has ended.  Called by engines.  Other processes of the
- * command may still be running.
+ * Note that the first process of the command has ended.  Engines call this function.  Other
+ * processes of the command may still be running.
  */
 void engine_ended(struct engine_run *run, int status);
 /*
- * Returns the reason why an engine must no longer wait for the last process, or NULL if it may go
- * on waiting.
+ * Returns the reason why an engine must no longer wait for the last process of the command, or NULL
+ * if the engine may go on waiting.
  */
 const char *engine_why_leave(const struct engine_run *run);
 

@@ -1,14 +1,15 @@
 /*
  * The engine bpf.  eBPF programs report calls that change nothing while these calls pass
- * (passing.h), so such a call need not stop.  All other calls stop by user notification, which is
- * handled by engine_notify.c.  A call that has stopped goes on after all calls that passed before
- * it have been examined.
+ * (passing.h).  All other calls stop by seccomp user notification, which engine_notify.c handles.
+ * A call that has stopped goes on only after all calls that passed before it have been examined.
  *
- * The path of a passed call is resolved later.  This gives the right file, since the result depends
- * on names, files, working directories, roots and the exit of processes, and only calls that stop
- * can change these.  Descriptors can be changed by calls that do not stop, so a call whose path
- * begins at a descriptor must stop.  The working directory of a killed process cannot be looked
- * up.  If it is needed and not known, the bundle becomes incomplete.
+ * The path of a passed call is resolved later.  It still leads to the right file.  The result
+ * depends on names, files, working directories, roots and the exit of processes, and only calls
+ * that stop can change these.  The result may also depend on descriptors, which calls that pass can
+ * change.  So a call whose path begins at a descriptor must stop.
+ *
+ * The working directory of a killed process cannot be looked up.  If it is needed and not known,
+ * the bundle becomes incomplete.
  */
 #include <linux/seccomp.h>
 #include <stdlib.h>
@@ -19,16 +20,16 @@
 
 /*
  * The size of the ring limits how far the command can be ahead of strata.  The smallest ring has
- * room for about 30000 calls with short paths.  Each processor adds to the size, since more
- * processors make more calls in the same time.
+ * room for about 30000 calls with short paths.  The ring is larger on a machine with more
+ * processors, since they make more calls in the same time.
  */
 #define RING_BYTES ((size_t)8 << 20)
-#define RING_BYTES_EACH ((size_t)2 << 20) /* added for each processor */
+#define RING_BYTES_EACH ((size_t)2 << 20) /* number of bytes for each processor */
 #define RING_BYTES_MOST ((size_t)64 << 20)
 
 /*
- * Returns the size of the ring, which is a power of two.  Tests set STRATA_TRACE_RING to get a ring
- * that is soon full.
+ * Returns the size of the ring, which is a power of two.  Tests set STRATA_TRACE_RING to a small
+ * size, so that the ring is full soon.
  */
 static size_t ring_bytes(void)
 {

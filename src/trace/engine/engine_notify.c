@@ -1,13 +1,14 @@
 /*
  * The engine notify, which uses seccomp user notification.  A system call in the table of
- * syscalls.c stops its thread until strata answers that the call may go on.  The kernel wakes
- * strata on the processor that made the call, and then the calling thread on the same processor, so
- * this takes a fraction of the time of ptrace.  This works only while a thread waits in the kernel
- * for the next call.  So one thread, the server, only takes calls, shows them to the observer and
- * answers them.  (One server for each processor was no faster, since the servers have to take
- * turns, and the data is in the cache of another processor.)
+ * syscalls.c stops its thread until strata answers that the call may go on.
  *
- * The engine bpf uses this code too, with run->passing set.  In that engine a call that changes
+ * The kernel wakes strata on the processor that made the call, and then wakes the calling thread on
+ * the same processor, so a stop takes a fraction of the time of ptrace.  This works only while a
+ * thread of strata waits in the kernel for the next call.  So one thread, the server, only takes
+ * calls, shows them to the observer and answers them.  (One server for each processor was no
+ * faster, since the servers have to take turns, and the data is in the cache of another processor.)
+ *
+ * The engine bpf also uses this code, with run->passing set.  In that engine a call that changes
  * nothing does not stop its thread, and eBPF programs put the call into a ring.  strata reads the
  * ring before it examines a call that has stopped, and again before that call goes on.
  *
@@ -37,12 +38,12 @@
 #include "trace/engine/filter.h"
 #include "trace/engine/guardian.h"
 
-/* signal that interrupts the server in the kernel; by default it is ignored */
+/* signal that interrupts the server in the kernel; its default action is to be ignored */
 #define WAKE SIGURG
 
 #define STOP_PAUSE_US 100
 #define SLICE_NS 100000
-/* if no other process makes a call for this long, one process calls alone */
+/* if only one process has made calls for this long, no other process takes turns with it */
 #define TURN_NS WHEN_MS
 
 /* A call that is held until the saver has done a job. */
@@ -60,10 +61,10 @@ struct notify {
 	struct held *held;
 	size_t n_held, cap_held;
 	_Atomic bool over;
-	/* the kernel can wake the caller on the server's processor (see note_turn) */
+	/* the kernel can wake the caller on the processor of the server (see note_turn) */
 	bool synchronous;
 	pid_t caller;      /* the process that made the last call */
-	int64_t turned_at; /* when the caller last changed to another process */
+	int64_t turned_at; /* time at which another process became the caller */
 	struct guardian guardian;
 	pthread_t server;
 };
@@ -74,7 +75,7 @@ static void answer_call(
 	memset(response, 0, notify->response_size);
 	response->id = id;
 	response->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-	/* ENOENT means that the thread was killed before the answer. */
+	/* ENOENT means that the thread was killed before it got the answer */
 	while (ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_SEND, response) < 0 && errno == EINTR)
 		;
 }
@@ -90,9 +91,10 @@ static void wake_on_our_processor(const struct notify *notify, bool here)
 /*
  * Note which process makes a call.  Returns true if several processes make calls in turn.
  *
- * A process that is woken on the server's processor stays on it.  That is best for a single process
- * that makes many calls.  But several processes that compute between their calls would all be drawn
- * to that processor, and the other processors would be idle for milliseconds.
+ * A process that is woken on the server's processor stays on that processor.  This is best for a
+ * single process that makes many calls.  But if several processes compute between their calls, all
+ * of them would be drawn to that processor, and the other processors would be idle for
+ * milliseconds.
  */
 static bool note_turn(struct notify *notify)
 {
@@ -115,7 +117,7 @@ static void answer_on_any_processor(
 	wake_on_our_processor(notify, true);
 }
 
-/* Write down for the guardian which calls have no answer yet.  The mutex must be held. */
+/* Record for the guardian which calls have no answer yet.  The caller holds the mutex. */
 static void note_taken(struct notify *notify, uint64_t newest)
 {
 	struct guardian_taken *taken = notify->guardian.taken;
@@ -147,7 +149,7 @@ static void see_passed_event(void *arg, const struct passing_event *event)
 		observer_see_success(observer, passed.call.tid, (int)event->result, event->closes);
 }
 
-/* Show all events in the ring to the observer.  The mutex must be held. */
+/* Show all events in the ring to the observer.  The caller holds the mutex. */
 static void see_all_passed(struct notify *notify)
 {
 	if (notify->run->passing)
@@ -156,7 +158,7 @@ static void see_all_passed(struct notify *notify)
 
 /*
  * Show a call to the observer.  Returns true if the call may go on at once.  Otherwise the first
- * thread answers it later.
+ * thread of strata answers the call later.
  */
 static bool see_call(struct notify *notify, const struct seccomp_notif *request)
 {
@@ -185,8 +187,8 @@ static bool see_call(struct notify *notify, const struct seccomp_notif *request)
 
 /*
  * Request short time slices (Linux 6.12).  The server works for microseconds while a thread waits
- * for it.  With short slices the scheduler prefers it to threads that compute for milliseconds.  On
- * older kernels tracing is slower.
+ * for it.  With short slices the scheduler prefers the server to threads that compute for
+ * milliseconds.  On older kernels the request fails, and tracing is slower.
  */
 static void ask_for_short_slices(void)
 {
@@ -197,7 +199,7 @@ static void ask_for_short_slices(void)
 
 /*
  * The server thread.  A thread whose call is not answered yet cannot go on, but it may be killed.
- * The observer then does not find the thread.
+ * In that case the observer does not find the thread.
  */
 static void *server_thread(void *arg)
 {
@@ -214,7 +216,7 @@ static void *server_thread(void *arg)
 		memset(request, 0, notify->request_size);
 		/*
 		 * The call fails if the caller was killed, if the signal WAKE has arrived, or if no
-		 * process is left.
+		 * process with the filter is left.
 		 */
 		if (ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_RECV, request) < 0) {
 			if (errno != EINTR)
@@ -239,8 +241,8 @@ static void stop_server(struct notify *notify)
 {
 	notify->over = true;
 	/*
-	 * Send the signal repeatedly, since it has no effect if it arrives just before the server
-	 * enters the kernel.
+	 * Send the signal again and again, since a signal that arrives just before the server
+	 * enters the kernel has no effect.
 	 */
 	while (pthread_tryjoin_np(notify->server, NULL)) {
 		(void)pthread_kill(notify->server, WAKE);
@@ -261,8 +263,8 @@ static void answer_held(struct notify *notify)
 		(void)eventfd_read(saver_fd(saver), &count);
 	pthread_mutex_lock(&notify->mutex);
 	/*
-	 * Look at all files that were named so far before the held calls go on, since these calls
-	 * may change some of the files.
+	 * The held calls may change files that were named before.  So look at all those files
+	 * before the held calls go on.
 	 */
 	see_all_passed(notify);
 	if (notify->n_held)
@@ -281,8 +283,8 @@ static void answer_held(struct notify *notify)
 }
 
 /*
- * Show all events in the ring to the observer.  If ended is set, processes have ended, and the
- * observer notes their end.
+ * Show all events in the ring to the observer.  If ended is set, the observer also notes the
+ * processes that have ended.
  */
 static void see_ring(struct notify *notify, bool ended)
 {
@@ -375,7 +377,7 @@ static int serve_command(struct notify *notify, struct err *err)
 	notify->request_size = max_size(sizes.seccomp_notif, sizeof(struct seccomp_notif));
 	notify->response_size =
 		max_size(sizes.seccomp_notif_resp, sizeof(struct seccomp_notif_resp));
-	/* This fails before Linux 6.6.  Tracing is then slower. */
+	/* this fails before Linux 6.6, and tracing is then slower */
 	notify->synchronous = ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS,
 				      SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP) == 0;
 	int r = guardian_start(&notify->guardian, notify->listener, notify->request_size,
@@ -389,12 +391,12 @@ static int serve_command(struct notify *notify, struct err *err)
 		stop_server(notify);
 		/*
 		 * Answer the calls that were taken from the kernel, because no thread answers calls
-		 * after this.
+		 * from here on.
 		 */
 		if (notify->run->saver)
 			saver_wait_all(notify->run->saver);
 		answer_held(notify);
-		/* Processes that still run change files unseen after this point. */
+		/* strata does not see what processes that still run change from here on */
 		observer_finish(notify->run->observer);
 	}
 	guardian_end(&notify->guardian, notify->run->left);
@@ -424,8 +426,8 @@ static int notify_run(struct engine_run *run, struct err *err)
 	notify.children = children;
 	int r = serve_command(&notify, err);
 	/*
-	 * After an error no call is answered any more, so kill the command, which would wait for
-	 * ever.
+	 * After an error no thread answers calls, and the command would wait for an answer for
+	 * ever.  So kill the command.
 	 */
 	if (r < 0)
 		(void)kill(run->launch->pid, SIGKILL);

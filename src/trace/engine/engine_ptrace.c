@@ -1,8 +1,9 @@
 /*
- * The engine ptrace, for machines without user notification.  With a seccomp filter only the calls
- * in the table stop, and without a filter every call stops.  The engine uses no filter if none can
- * be installed.  It uses none either if strata itself runs under a filter with user notification,
- * because that filter would take precedence over tracing.
+ * The engine ptrace, for machines without user notification.
+ *
+ * With a seccomp filter, only the calls in the table of syscalls.c stop.  Without a filter, every
+ * call stops.  The engine uses no filter if none can be installed, or if strata itself runs under a
+ * filter with user notification, because that filter would take precedence over tracing.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -24,8 +25,8 @@
 #define SYSCALL_STOP (SIGTRAP | 0x80)
 
 /*
- * The threads that are being traced.  This process may have other children: the program that
- * executed strata in this process may have forked them.
+ * The threads that are being traced.  A list is needed because this process may have other
+ * children.  A program may have forked children before it executed strata in the same process.
  */
 struct traced {
 	pid_t *tids;
@@ -52,7 +53,7 @@ static void drop_traced(struct traced *traced, pid_t tid)
 
 /*
  * Whether tid is a child that has not been waited for.  The end of a new thread may be reported
- * before its start.  Such a thread is not a child any more.
+ * before its start.  At its start, such a thread is no longer a child.
  */
 static bool is_child(pid_t tid)
 {
@@ -64,7 +65,7 @@ static bool is_child(pid_t tid)
 
 static void resume_thread(const struct engine_run *run, pid_t tid, int sig)
 {
-	/* ESRCH means that the thread was killed.  Its end will be reported. */
+	/* ESRCH means that the thread was killed; the kernel will report its end */
 	(void)ptrace(run->filtered ? PTRACE_CONT : PTRACE_SYSCALL, tid, 0, (void *)(long)sig);
 }
 
@@ -123,8 +124,8 @@ static void see_stop(struct engine_run *run, struct traced *traced, pid_t tid, i
 		break;
 	case PTRACE_EVENT_EXEC:
 		/*
-		 * A thread that executes a program takes over the process id as its thread id.  The
-		 * end of its old id is not reported, so the old id is dropped here.
+		 * When a thread executes a program, its thread id becomes the process id.  The
+		 * kernel does not report the end of its old id, so the old id is removed here.
 		 */
 		if (ptrace(PTRACE_GETEVENTMSG, tid, 0, &other) == 0 && (pid_t)other != tid)
 			drop_traced(traced, (pid_t)other);
@@ -156,7 +157,7 @@ static void see_end(struct engine_run *run, pid_t tid, int status)
 }
 
 /*
- * Kill all traced processes.  They could not go on, since without a tracer every call of the table
+ * Kill all traced processes.  They could not go on, since without a tracer every call in the table
  * fails.
  */
 static void kill_all(struct engine_run *run, const struct traced *traced, const char *why)
@@ -169,8 +170,9 @@ static void kill_all(struct engine_run *run, const struct traced *traced, const 
 }
 
 /*
- * Wait as waitpid does.  Returns 0 if there is no event yet.  After the command has ended, all its
- * processes are killed if there is a reason not to wait for them (engine_why_leave).
+ * Wait for an event, with the results of waitpid.  Returns 0 if there is no event yet.  If the
+ * command has ended, and there is a reason not to wait for its other processes (engine_why_leave),
+ * they are killed.
  */
 static pid_t wait_for_event(struct engine_run *run, const struct traced *traced, int *status)
 {
@@ -218,8 +220,8 @@ static void ptrace_until_end(struct engine_run *run)
 }
 
 /*
- * Stop the thread once before it executes the command.  Without a filter, calls stop only after the
- * tracer has resumed the thread with PTRACE_SYSCALL.
+ * Stop the thread once before it executes the command.  If there is no filter, calls stop only
+ * after the tracer has resumed the thread with PTRACE_SYSCALL.
  */
 static int stop_once(const struct engine_run *run, struct err *err)
 {
@@ -242,8 +244,8 @@ static int seize_command(const struct engine_run *run, struct err *err)
 }
 
 /*
- * Block SIGCHLD, so that sigtimedwait can take it.  The command has been forked before, so it does
- * not inherit the blocked signal.
+ * Block SIGCHLD, so that sigtimedwait can receive it.  The command does not inherit the blocked
+ * signal, since it was forked earlier.
  */
 static void block_child_signals(void)
 {
@@ -278,8 +280,9 @@ static int ptrace_prepare(void *arg)
 }
 
 /*
- * EBUSY means that this process already has a filter with a listener.  The answers of that listener
- * would hide calls from strata's filter, so the engine installs no filter.
+ * Decide whether to use a filter.  EBUSY means that this process already has a filter with a
+ * listener.  The answers of that listener would hide calls from strata's filter, so the engine then
+ * uses no filter.
  */
 static int ptrace_probe(struct engine_run *run, struct err *err)
 {

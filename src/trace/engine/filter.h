@@ -1,8 +1,9 @@
 /*
- * filter - the seccomp filter, which all engines use to stop the calls in the table of syscalls.c.
+ * filter - the seccomp filter, by which all engines stop the calls in the table of syscalls.c.
  *
- * io_uring is refused with ENOSYS, because a program could open files through its rings without a
- * system call.  Programs can do without io_uring.  All calls of another architecture stop.
+ * The filter refuses io_uring with ENOSYS, because a program could open files through its rings
+ * without a system call.  Programs can do without io_uring.  All calls of another architecture
+ * stop.
  */
 #pragma once
 #include <stdbool.h>
@@ -14,15 +15,17 @@
  * unprivileged process cannot gain privileges afterwards (PR_SET_NO_NEW_PRIVS).
  *
  * If listings is set, calls that list a directory stop.  Otherwise a directory counts as listed
- * when it is opened.  If passing is set, calls that change nothing do not stop, unless their path
- * begins at a descriptor.  The eBPF programs of passing.h report these calls instead.
- * Async-signal-safe.
+ * when it is opened.
+ *
+ * If passing is set, calls that change nothing do not stop, unless their path begins at a
+ * descriptor.  The eBPF programs of passing.h report these calls instead.
+ *
+ * The function is async-signal-safe.
  */
 int filter_install(uint32_t action, bool listings, bool passing);
 
 /*
  * Check that this process can install a filter with this action.  Returns 0 or -errno.  The check
- * installs a filter that allows every call, so the caller should be a process that was forked for
- * it.
+ * installs a filter that allows every call.  So it should run in a process that was forked for it.
  */
 int filter_try(uint32_t action);

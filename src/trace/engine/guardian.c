@@ -14,7 +14,7 @@
 #include "core/own.h"
 #include "trace/engine/launch.h"
 
-#define ROOM 256 /* bytes, so that structs have room for members that newer kernels add */
+#define ROOM 256 /* additional bytes for members that newer kernels add to the structs */
 enum { PIPE = 0, LISTENER = 1 };
 
 static void answer_call(uint64_t id)
@@ -32,8 +32,8 @@ static void answer_call(uint64_t id)
 }
 
 /*
- * Answer the calls that strata had taken.  The call after taken->newest is answered, too, because
- * strata may have been killed before it could write down the newest call.
+ * Answer the calls that strata had taken.  strata may have been killed just before it recorded the
+ * newest call, so the call after taken->newest is answered, too.
  */
 static void answer_taken(const struct guardian_taken *taken)
 {

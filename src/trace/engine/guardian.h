@@ -1,9 +1,9 @@
 /*
  * guardian - a process that answers the calls of the traced processes if strata is killed.
  *
- * When the last copy of the listener is closed, every call of the table fails with ENOSYS.  So the
- * guardian holds a copy.  If strata is killed, the guardian allows every call until no traced
- * process is left.  It begins with the calls that strata had taken from the kernel.
+ * Without an open listener, every call in the table of syscalls.c fails with ENOSYS.  So the
+ * guardian has a copy of strata's listener.  If strata is killed, the guardian allows every call
+ * until no traced process is left.  It begins with the calls that strata had taken from the kernel.
  */
 #pragma once
 #include <stdatomic.h>
@@ -14,8 +14,8 @@
 #include "core/err.h"
 
 /*
- * The range of calls that were taken from the kernel and have not been answered.  strata and the
- * guardian share it.
+ * The range of ids of calls that were taken from the kernel and have not been answered.  strata and
+ * the guardian share this memory.
  */
 struct guardian_taken {
 	_Atomic uint64_t oldest, newest;
@@ -33,13 +33,13 @@ struct guardian {
 	}
 
 /*
- * Start the guardian.  The two sizes are those of this kernel's structs for notifications and
- * answers.
+ * Start the guardian.  request_size and response_size are the sizes of this kernel's structs for
+ * notifications and answers.
  */
 int guardian_start(struct guardian *guardian, int listener, size_t request_size,
 	size_t response_size, struct err *err);
 /*
- * End the guardian.  If leave is set, the guardian goes on instead, and answers the processes that
+ * End the guardian.  If leave is set, the guardian does not end yet: it answers the processes that
  * are still running.
  */
 void guardian_end(struct guardian *guardian, bool leave);

@@ -22,8 +22,8 @@
 #define STAT_MAX 4096
 
 /*
- * The message that the child sends after its preparation, together with a descriptor if 'prepare'
- * has returned one.  The child sends it once more if the execution fails.
+ * The message that the child sends after its preparation.  If 'prepare' has returned a descriptor,
+ * the message carries it.  If the execution fails, the child sends a second message.
  */
 struct answer {
 	int result;
@@ -55,7 +55,7 @@ static void send_answer(int channel, int result)
 }
 
 /*
- * Execute the command.  In a sandbox the launcher is executed instead, and it executes the
+ * Execute the command.  In a sandbox, the launcher is executed instead, and then executes the
  * command.  Returns the errno of a failure.
  */
 static int execute_command(int launcher, int channel, char *const *argv)
@@ -80,7 +80,7 @@ static int execute_command(int launcher, int channel, char *const *argv)
 	execvp(argv[0], argv);
 	/*
 	 * execvp(3) fails with EACCES if a directory in PATH may not be searched.  Shells report
-	 * ENOENT in this case, so this function does so, too.
+	 * ENOENT in this case, and so does this function.
 	 */
 	return errno == EACCES && !program_find(argv[0], path) ? ENOENT : errno;
 }
@@ -142,8 +142,7 @@ int launch_start(struct launch *launch, char *const *argv, launch_prepare *prepa
 		return err_errno(err, "make a socket pair");
 	owned_fd int mine = pair[0], theirs = pair[1];
 	/*
-	 * The child is killed when this process ends, since without a tracer all its calls would
-	 * fail.
+	 * Kill the child when this process ends, since without a tracer all its calls would fail.
 	 */
 	launch->pid = child_fork();
 	if (launch->pid < 0)
@@ -205,7 +204,10 @@ int launch_failure(struct launch *launch)
 {
 	struct answer answer;
 
-	/* A successful execution closes the socket, and the child sends no second message. */
+	/*
+	 * a successful execution closes the socket; the child sends a second message only after a
+	 * failure
+	 */
 	while (recv(launch->channel, &answer, sizeof(answer), MSG_DONTWAIT) == sizeof(answer))
 		if (answer.result < 0)
 			return -answer.result;
@@ -230,8 +232,8 @@ static void forward_signal(int sig, siginfo_t *info, void *context)
 	if (!forward_to)
 		told_to_end |= sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
 	/*
-	 * A signal from a terminal is not forwarded.  The terminal has sent it to the whole process
-	 * group, and so to the command.
+	 * A signal from a terminal is not forwarded, since the terminal has sent it to the whole
+	 * process group, which includes the command.
 	 */
 	else if (info->si_code <= 0 && info->si_pid != forward_to)
 		(void)kill(forward_to, sig);
@@ -248,7 +250,7 @@ bool launch_is_told_to_end(void)
 	return told_to_end;
 }
 
-/* Signals that would end strata, and signals that another process may send to the command. */
+/* Signals that would end strata, or that another process may want to send to the command. */
 static const int signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM,
 	SIGVTALRM, SIGPROF, SIGXCPU, SIGIO, SIGWINCH };
 
@@ -265,7 +267,8 @@ void launch_forward_signals(const struct launch *launch, bool in_group)
 }
 
 /*
- * Whether the child is still stopped.  A terminal may have continued it together with this process.
+ * Whether the child is still stopped.  A terminal may have continued the child together with this
+ * process.
  */
 static bool is_stopped(pid_t pid)
 {
@@ -283,7 +286,7 @@ static bool is_stopped(pid_t pid)
 void launch_stop_along(const struct launch *launch, int sig)
 {
 	/*
-	 * Do not stop after a SIGSTOP to the child.  Its sender will continue the command, but not
+	 * Do not stop if the child got a SIGSTOP.  The sender will continue the command, but not
 	 * this process.
 	 */
 	if ((sig != SIGTSTP && sig != SIGTTIN && sig != SIGTTOU) || !is_stopped(launch->pid))

@@ -1,6 +1,6 @@
 /*
- * launch - starts the command.  A child waits until its tracer is ready, is prepared by the engine,
- * and executes the command.
+ * launch - starts the command.  A child process waits until its tracer is ready, runs the
+ * preparation of the engine, and executes the command.
  *
  * The child inherits descriptors, terminal, process group and signals unchanged, so the command is
  * started as it would be without strata.
@@ -26,51 +26,56 @@ struct launch {
 };
 
 /*
- * Set the actions of this process for SIGCHLD and SIGPIPE before the first fork.  A process that
- * ignores SIGCHLD does not get the status of its children, and a warning that is written to a
- * closed pipe must not end strata.  launch_start restores the old actions for the command.
+ * Set the actions of this process for SIGCHLD and SIGPIPE.  To be called before the first fork.  A
+ * process that ignores SIGCHLD does not get the status of its children.  A process that does not
+ * ignore SIGPIPE is ended by a warning that it writes to a closed pipe.  launch_start restores the
+ * old actions for the command.
  */
 void launch_init(struct launch *launch);
 
 /*
- * Called in the child before it executes the command.  Returns a descriptor for the parent, 0 if
- * there is none, or -errno.  Async-signal-safe.
+ * The type of the function that prepares the child before the child executes the command.  It
+ * returns a descriptor for the parent, 0 if there is none, or -errno.  It must be
+ * async-signal-safe.
  */
 typedef int launch_prepare(void *arg);
 
-/* Check that a process can install a filter with this action.  A child calls filter_try for it. */
+/*
+ * Check that this process can install a filter with this action.  A forked child calls filter_try.
+ */
 int launch_try(uint32_t action, struct err *err);
 
-/* Fork the child, which waits for launch_go before its preparation. */
+/* Fork the child.  The child waits for launch_go before it prepares itself. */
 int launch_start(struct launch *launch, char *const *argv, launch_prepare *prepare, void *arg,
 	struct err *err);
 /* Let the child prepare itself and execute the command. */
 int launch_go(struct launch *launch, struct err *err);
-/* Returns the result of prepare in the child: a descriptor that the caller owns, or 0. */
+/* Returns the result of 'prepare' in the child: a descriptor, which the caller owns, or 0. */
 int launch_answer(struct launch *launch, struct err *err);
 /* Kill the child before it executes the command. */
 void launch_abandon(struct launch *launch);
 /*
- * Returns the errno of a failed execution, or 0 if the command was executed.  Called after the
- * child has ended.
+ * Returns the errno of a failed execution, or 0 if the command was executed.  To be called after
+ * the child has ended.
  */
 int launch_failure(struct launch *launch);
 void launch_release(struct launch *launch);
 
 /*
  * Begin to forward signals to the command.  A signal from a terminal is not forwarded, since the
- * terminal sends it to the command as well.  If in_group is set, the command gets all signals
- * directly, and strata ignores its own.
+ * terminal also sends it to the command.  If in_group is set, the command gets all signals
+ * directly, and strata ignores the signals that it gets itself.
  */
 void launch_forward_signals(const struct launch *launch, bool in_group);
 /*
- * Stop forwarding signals, since the command has ended.  A later signal to end is meant for strata.
+ * Stop forwarding signals, since the command has ended.  From now on, a signal to end is meant for
+ * strata itself.
  */
 void launch_forward_end(void);
 /* Whether strata has received a signal to end since launch_forward_end. */
 bool launch_is_told_to_end(void);
 /*
- * Stop this process, since a signal from the terminal has stopped the child, and the shell waits
+ * Stop this process as well.  A signal from the terminal has stopped the child, but the shell waits
  * for this process.  When this process is continued, it continues the child.
  */
 void launch_stop_along(const struct launch *launch, int sig);

@@ -33,22 +33,26 @@ struct passing {
 	int programs[N_PROGRAMS];
 	int links[N_TRACEPOINTS];
 	int epoll;
-	size_t page; /* bytes in a page of memory */
-	size_t size; /* bytes in the ring */
+	size_t page; /* number of bytes in a page of memory */
+	size_t size; /* number of bytes in the ring */
 	/*
-	 * Positions in the ring, in memory that is shared with the kernel.  strata writes only
-	 * 'consumed'.
+	 * Positions in the ring.  They are in memory that is shared with the kernel.  strata writes
+	 * only 'consumed'.
 	 */
 	_Atomic uint64_t *consumed;
 	const _Atomic uint64_t *produced;
-	const char *data; /* the ring, mapped twice in a row, so that every event is in one piece */
+	/* the ring; it is mapped twice in a row, so that every event is in one piece */
+	const char *data;
 };
 
 /* --- rules --- */
 
 #define ANY (-1)
 
-/* Calls that may close descriptors.  Their numbers may then be reused for other files. */
+/*
+ * Calls that may close descriptors.  The number of a closed descriptor may be reused for another
+ * file.
+ */
 static const struct {
 	uint32_t nr;
 	int fd; /* number of the argument with the descriptor, or ANY */
@@ -146,8 +150,8 @@ static int load_programs(struct passing *passing, struct err *err)
 }
 
 /*
- * Map a part of the ring.  The mapping is not inherited by the processes that strata forks (the
- * command and the guardian).
+ * Map a part of the ring.  The processes that strata forks (the command and the guardian) do not
+ * inherit the mapping.
  */
 static void *map_ring(int ring, size_t len, int protection, off_t offset, struct err *err)
 {
@@ -184,8 +188,8 @@ static int open_ring(struct passing *passing, struct err *err)
 }
 
 /*
- * Check that this process is in the machine's first pid namespace, because eBPF programs see the
- * process ids of that namespace.
+ * Check that this process is in the machine's first pid namespace.  eBPF programs get the process
+ * ids of that namespace.
  */
 static int check_pid_namespace(struct err *err)
 {
@@ -248,8 +252,8 @@ int passing_join(const struct passing *passing)
 int passing_attach(struct passing *passing, struct err *err)
 {
 	/*
-	 * The order of attaching.  Forks and exits come before calls, and the ends of calls before
-	 * their beginnings, so that no call is seen only half.
+	 * Attach the programs for forks and exits first, and the program for the ends of calls
+	 * before the program for their beginnings.  So no call is seen only in part.
 	 */
 	static const int order[N_TRACEPOINTS] = { FORK, END, LEAVE, ENTER };
 
@@ -280,7 +284,7 @@ void passing_wakes(const struct passing *passing)
 
 /*
  * Wait until the event at this position of the ring is complete.  Returns the length of the event
- * with its header.  *given is set to false if the event was discarded.
+ * including its header.  *given is set to false if the event was discarded.
  */
 static size_t wait_for_event(const struct passing *passing, uint64_t at, bool *given)
 {
@@ -289,7 +293,7 @@ static size_t wait_for_event(const struct passing *passing, uint64_t at, bool *g
 	uint32_t word;
 
 	/*
-	 * Another processor is still writing the event.  The wait is as short as the run of an eBPF
+	 * Another processor is still writing the event.  It takes no longer than the run of an eBPF
 	 * program.
 	 */
 	while ((word = atomic_load_explicit(header, memory_order_acquire)) & BPF_RINGBUF_BUSY_BIT)
@@ -332,7 +336,7 @@ void passing_count_lost(const struct passing *passing, struct passing_lost *lost
 
 	(void)ebpf_get(passing->maps.counts, &first, &counts);
 	*lost = counts.lost;
-	/* The count of misses should be 0, since the programs do not interrupt each other. */
+	/* The number of misses should be 0, since the programs do not interrupt each other. */
 	for (int i = 0; i < N_TRACEPOINTS; i++)
 		lost->events += ebpf_misses(passing->programs[i]);
 }

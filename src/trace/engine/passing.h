@@ -1,14 +1,16 @@
 /*
- * passing - eBPF programs that report calls which change nothing, without stopping them.
+ * passing - eBPF programs that report calls which change nothing, without stopping these calls.
  *
- * There are four programs, each for one tracepoint.  When a thread of the command forks, the first
- * program adds the new thread to the command's threads.  The second removes a thread that has
- * ended.  The third handles the beginning of a call, and the fourth its end.  The programs put
- * events into a ring, in the order in which the events happened on all processors.  The event of a
- * call that the filter lets pass (filter.h) is in the ring before the calling thread does anything
- * else.
+ * There are four programs, each for one tracepoint.  The first runs when a thread of the command
+ * forks, and adds the new thread to the command's threads.  The second runs when a thread ends, and
+ * removes it.  The third runs at the beginning of a call, and the fourth at its end.
  *
- * The table of syscalls.c decides which calls pass, for the filter and for the programs.
+ * The programs put events into a ring, in the order in which the events happened on all processors.
+ * If the filter (filter.h) lets a call pass, the event of the call is in the ring before the
+ * calling thread does anything else.
+ *
+ * The table of syscalls.c decides which calls pass.  The filter and the programs are both made from
+ * it.
  */
 #pragma once
 #include <stdbool.h>
@@ -24,9 +26,9 @@ struct passing;
 #define PASSING_RING_LEAST ((size_t)4096)
 
 /*
- * Load the programs without attaching them.  ring is the size of the ring in bytes: a power of two,
- * and at least a page.  Returns NULL if this process may not load the programs, or if the kernel
- * cannot run them.
+ * Load the programs without attaching them.  ring is the number of bytes of the ring: a power of
+ * two, and at least a page.  Returns NULL if this process may not load the programs, or if the
+ * kernel cannot run them.
  */
 struct passing *passing_new(size_t ring, struct err *err);
 void passing_free(struct passing *passing);
@@ -35,8 +37,8 @@ int passing_join(const struct passing *passing);
 /* Attach the programs to their tracepoints. */
 int passing_attach(struct passing *passing, struct err *err);
 /*
- * Returns a descriptor that becomes readable when the ring fills.  Afterwards it stays readable
- * until passing_wakes is called.
+ * Returns a descriptor that becomes readable when the ring fills.  It then stays readable until
+ * passing_wakes is called.
  */
 int passing_fd(const struct passing *passing);
 void passing_wakes(const struct passing *passing);
@@ -47,8 +49,8 @@ void passing_wakes(const struct passing *passing);
 void passing_drain(struct passing *passing,
 	void (*give)(void *arg, const struct passing_event *event), void *arg);
 /*
- * Whether the thread of an event has kept the descriptor fd open since the event.  task and closes
- * are members of the event.
+ * Whether the thread of an event has kept the descriptor fd open since that event.  task and closes
+ * are the members of the event with these names.
  */
 bool passing_has_open(const struct passing *passing, uint64_t task, uint64_t closes, unsigned fd);
 void passing_count_lost(const struct passing *passing, struct passing_lost *lost);

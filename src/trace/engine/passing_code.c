@@ -1,12 +1,12 @@
 /*
- * passing_code - the eBPF programs of passing.h.
+ * Writes the eBPF programs that passing.h describes, one instruction at a time.
  *
  * Each program keeps the context of its tracepoint in R6, and the address of the thread's struct
  * passing_task in R7.
  *
  * A thread is identified by the address of its task in the kernel.  The address stays the same from
- * fork to exit, whereas execve(2) may change the id of a thread.  A program also gets the address
- * without knowing the members of a kernel struct.
+ * fork to exit, whereas execve(2) may change the id of a thread.  A program can also get the
+ * address without knowing the members of a kernel struct.
  *
  * A path is read when its call begins, since the call may overwrite the path (readlink(2)).  If a
  * page of the path is not in memory, the path cannot be read at that time.  The call itself loads
@@ -44,8 +44,8 @@ enum { AT_KEY = 8, AT_NUMBER = 16, AT_ARGS = 16 + 64, AT_TASK = 16 + sizeof(stru
 enum label { OUT, LOST, UNREADABLE, FILLED, SUBMIT, SEEN, ONE, AGAIN };
 
 /*
- * Sizes of the room for a path, in bytes.  They are tried in turn until the path fits, because most
- * paths are short, and room that was reserved in the ring cannot be given back.
+ * Number of bytes for a path in an event.  The sizes are tried in turn until the path fits.  Most
+ * paths are short, and room that was reserved in the ring cannot be reduced later.
  */
 static const int tiers[] = { 128, 512, PATH_MAX };
 
@@ -62,7 +62,7 @@ static void emit_look_up(struct ebpf *ebpf, int map, int key_at)
 
 /*
  * Load the address of the current thread's struct passing_task into R7.  If the thread does not
- * belong to the command, the program ends.
+ * belong to the command, jump to OUT.
  */
 static void emit_find_task(struct ebpf *ebpf, const struct passing_maps *maps)
 {
@@ -79,7 +79,7 @@ static void emit_count(
 	ebpf_count(ebpf, R1, more);
 }
 
-/* Set what the program for the end of the call has to do. */
+/* Set the work that the program for the end of the call has to do. */
 static void emit_set_pending(
 	struct ebpf *ebpf, const struct passing_maps *maps, enum passing_pending pending)
 {
@@ -123,8 +123,8 @@ static void emit_submit(struct ebpf *ebpf, const struct passing_maps *maps, size
 }
 
 /*
- * Read the path at the address in R8.  Afterwards R9 has the address of an event with the path, and
- * R0 has the path's length.
+ * Read the path whose address is in R8.  Afterwards R9 has the address of an event with the path,
+ * and R0 has the length of the path.
  */
 static void emit_read_path(struct ebpf *ebpf, const struct passing_maps *maps)
 {
@@ -151,8 +151,9 @@ static void emit_copy_member(struct ebpf *ebpf, int to, int from)
 }
 
 /*
- * Put the call of the thread at R7 into the ring.  An event of the type PASSING_OVER also gets the
- * result of the call, which is in R6.
+ * Put the call of the thread into the ring.  R7 has the address of the thread's struct
+ * passing_task.  An event of the type PASSING_OVER also gets the result of the call, which is in
+ * R6.
  */
 static void emit_call_event(
 	struct ebpf *ebpf, const struct passing_maps *maps, size_t wake, enum passing_type type)
@@ -177,7 +178,10 @@ static void emit_call_event(
 	emit_submit(ebpf, maps, wake);
 }
 
-/* Load an argument of the call into R1.  Its index is in a member of the rule at R9. */
+/*
+ * Load an argument of the call into R1.  The index of the argument is in the member at offset
+ * 'index' of the rule whose address is in R9.
+ */
 static void emit_load_argument(struct ebpf *ebpf, int size, int index)
 {
 	ebpf_load(ebpf, BPF_W, R2, R9, index);
@@ -189,8 +193,8 @@ static void emit_load_argument(struct ebpf *ebpf, int size, int index)
 }
 
 /*
- * Copy the number of the call from R8, and its arguments from the thread's registers, to the struct
- * passing_task at R7.
+ * Copy the number and the arguments of the call to the struct passing_task whose address is in R7.
+ * The number is in R8.  The arguments are in the thread's registers.
  */
 static void emit_keep_arguments(struct ebpf *ebpf)
 {
@@ -210,8 +214,8 @@ static void emit_keep_arguments(struct ebpf *ebpf)
 }
 
 /*
- * Record that the call closes descriptors.  R9 has the address of the call's rule, and R1 the
- * rule's kind.
+ * Record that the call closes descriptors.  R9 has the address of the call's rule, and R1 has the
+ * kind of the rule.
  */
 static void emit_note_close(struct ebpf *ebpf)
 {
@@ -232,8 +236,8 @@ static void emit_note_close(struct ebpf *ebpf)
 }
 
 /*
- * This program runs for the calls of all processes of the machine.  So it begins with the cheapest
- * test: whether there is a rule for the call.
+ * This program runs for the calls of all processes of the machine.  So the cheapest test comes
+ * first: whether there is a rule for the call.
  */
 void passing_code_enter(struct ebpf *ebpf, const struct passing_maps *maps, size_t wake)
 {
@@ -259,7 +263,7 @@ void passing_code_enter(struct ebpf *ebpf, const struct passing_maps *maps, size
 	ebpf_with_register(ebpf, BPF_AND, R1, R2);
 	ebpf_jump_if(ebpf, BPF_JNE, R1, 0, OUT);
 	emit_load_argument(ebpf, BPF_DW, RULE(path));
-	/* A call without a path names no file.  acct(2) allows NULL as its path. */
+	/* A call whose path is NULL names no file.  acct(2) allows NULL. */
 	ebpf_jump_if(ebpf, BPF_JEQ, R1, 0, OUT);
 	ebpf_store(ebpf, BPF_DW, R7, TASK(path), R1);
 	emit_call_event(ebpf, maps, wake, PASSING_CALL);
@@ -294,8 +298,8 @@ static void emit_success_event(struct ebpf *ebpf, const struct passing_maps *map
 }
 
 /*
- * This program runs for the calls of all processes of the machine.  So it first tests whether any
- * thread of the command has work pending, which is rare.
+ * This program runs for the calls of all processes of the machine.  So the first test is whether
+ * any thread of the command has work pending, which is rarely true.
  */
 void passing_code_leave(struct ebpf *ebpf, const struct passing_maps *maps, size_t wake)
 {
@@ -331,8 +335,8 @@ void passing_code_leave(struct ebpf *ebpf, const struct passing_maps *maps, size
 }
 
 /*
- * Add the thread whose address is in the key on the stack.  R6 has the ids of the thread that
- * forked it.
+ * Add a thread to the command's threads.  The key on the stack is the address of its task.  R6 has
+ * the ids of the thread that forked it.
  */
 static void emit_add_task(struct ebpf *ebpf, const struct passing_maps *maps)
 {
@@ -352,8 +356,8 @@ static void emit_add_task(struct ebpf *ebpf, const struct passing_maps *maps)
 }
 
 /*
- * The tracepoint has two arguments: the thread that forks, and the new thread, which has not run
- * yet.
+ * The tracepoint has two arguments: the thread that forks, and the new thread.  The new thread has
+ * not run yet.
  */
 void passing_code_fork(struct ebpf *ebpf, const struct passing_maps *maps)
 {

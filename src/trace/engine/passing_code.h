@@ -1,20 +1,20 @@
-/*
- * passing_code - the eBPF programs of passing.h.
- */
+/* passing_code - writes the eBPF programs that passing.h describes. */
 #pragma once
 #include "trace/engine/ebpf.h"
 
 /* Descriptors of the maps that the programs use. */
 struct passing_maps {
-	int rules; /* array: has the struct passing_rule of each call number */
-	int tasks; /* hash: has the struct passing_task for the address of a thread's task */
+	/* array: the element with the number of a call is the struct passing_rule of that call */
+	int rules;
+	/* hash table: the address of a thread's task is the key of its struct passing_task */
+	int tasks;
 	int ring;
 	int counts; /* array with a single struct passing_counts */
 };
 
 /*
- * Write the program for the raw tracepoint sys_enter.  It wakes the reader when 'wake' bytes in the
- * ring are unread.
+ * Write the program for the raw tracepoint sys_enter.  The program wakes the reader when at least
+ * 'wake' bytes in the ring are unread.
  */
 void passing_code_enter(struct ebpf *ebpf, const struct passing_maps *maps, size_t wake);
 /* Write the program for the raw tracepoint sys_exit. */
@@ -24,6 +24,7 @@ void passing_code_fork(struct ebpf *ebpf, const struct passing_maps *maps);
 /* Write the program for the raw tracepoint sched_process_exit. */
 void passing_code_end(struct ebpf *ebpf, const struct passing_maps *maps);
 /*
- * Write a program that has no tracepoint.  A thread runs it to add itself to the command's threads.
+ * Write a program that has no tracepoint.  A thread runs it to add itself to the threads of the
+ * command.
  */
 void passing_code_join(struct ebpf *ebpf, const struct passing_maps *maps);
