@@ -1,4 +1,6 @@
 /*
+ * Finds the state of files in a git repository with libgit2.
+ *
  * Cost.  Most questions are about a tracked file that did not change.  Such an answer needs one
  * look-up in the index (a hash table in libgit2), a comparison of times and size, and one look-up
  * in a tree of HEAD.  The tree of the last directory is kept, since consecutive questions are
