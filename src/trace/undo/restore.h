@@ -1,20 +1,24 @@
 /*
  * restore - restores files from a bundle.  This header describes the folder trace/undo.
  *
- * First a plan is made: the present state of every path that the command changed is compared with
- * the two states in the bundle.  A path in the wanted state is left alone.  A path in the other
- * state is replaced.  A path in any other state was changed later, which is a conflict.  A conflict
- * stops the whole restore, unless the restore is forced.  A content that the bundle lacks stops a
- * forced restore, too.
+ * First a plan is made.  It compares the present state of every path that the command changed with
+ * the two states in the bundle, of which one is the wanted state.  A path in the wanted state is
+ * left alone.  A path in the other state is replaced.  A path in any other state was changed later,
+ * which is a conflict.
+ *
+ * A conflict stops the whole restore, unless the restore is forced.  A content that the bundle
+ * lacks stops every restore.
  *
  *	restore_plan.c   decides what to do with each path
  *	restore_see.c    reads the present state of a path, and compares it with the bundle
- *	restore_move.c   renames things without a record, such as .git, back
+ *	restore_move.c   renames files and directories without a record, such as .git, back
  *	restore_apply.c  carries the plan out, in the right order
  *	restore_make.c   makes files under temporary names and renames them into place
  *	restore_attr.c   sets owner, mode, time and extended attributes
  *	restore_dir.c    enters directories, and marks them in case the restore is killed
  *	restore_sync.c   syncs many files at once
+ *
+ * A file or directory without a record that was moved or removed is called a thing here.
  *
  * There is one thread.
  *
@@ -23,8 +27,8 @@
  * 1. Nothing is touched before the plan is complete and without conflicts.
  * 2. Everything is below a root that the caller holds, and no link is followed.
  * 3. No reader sees half of a file: a file is written under a temporary name, then renamed.
- * 4. A directory that holds files which the bundle does not know is never removed.
- * 5. A restore that was killed is completed by the next one (restore_dir.c says how).
+ * 4. A directory that holds files which the bundle does not list is never removed.
+ * 5. A restore that was killed is completed by the next one (see restore_dir.c).
  */
 #pragma once
 #include "core/arena.h"
@@ -38,14 +42,14 @@ enum restore_action {
 	RESTORE_MAKE_LINK,
 	RESTORE_MAKE_NODE,
 	RESTORE_DELETE,
-	/* rename a thing without a record back; 'reason' names its present place */
+	/* rename a thing back to its old place; 'reason' names its present place */
 	RESTORE_MOVE,
 	RESTORE_SKIP,     /* do not restore this path, for the reason in 'reason' */
 	RESTORE_CONFLICT, /* the path was changed after the command; see 'reason' */
 	RESTORE_MISSING,  /* the bundle lacks the content; see 'reason' */
 };
 
-/* The present state of a path.  If no file has the path, type is BUNDLE_NONE. */
+/* The present state of a path.  If no file is at the path, type is BUNDLE_NONE. */
 struct restore_seen {
 	enum bundle_type type;
 	uint32_t mode, uid, gid;
@@ -54,30 +58,32 @@ struct restore_seen {
 	struct str target;
 	bool hashed;
 	struct hash hash;
-	bool marked; /* a directory that a killed restore has not finished (restore_dir.c) */
+	/* the path is a directory that a killed restore has not finished (restore_dir.c) */
+	bool marked;
 };
 
 struct restore_step {
 	const struct bundle_file *file;
 	enum restore_action action;
 	struct restore_seen seen;
-	const char *reason; /* a text for the user; NULL: none */
+	const char *reason; /* a text for the user; NULL: there is none */
 	bool failed;        /* the path is skipped because of the error in 'reason' */
 	bool hollow;   /* fill the file with zeros, since the command did not read its content */
-	bool with_git; /* a directory that is removed together with the .git in it */
-	bool made;     /* a directory that this restore has made */
-	bool copied;   /* a new file that should be a hard link; see 'reason' */
-	bool outdated; /* the command found a newer file, which is not recorded; see 'reason' */
-	uint64_t row;  /* number of the row of blobs.parquet that has the content */
+	bool with_git; /* the directory is removed together with the .git in it */
+	bool made;     /* this restore has made the directory */
+	bool copied;   /* the file should be a hard link but is made as a copy; see 'reason' */
+	/* the file that the command found was newer and is not recorded; see 'reason' */
+	bool outdated;
+	uint64_t row; /* number of the row of blobs.parquet that has the content */
 };
 
 /*
- * A thing without a record, such as .git, that is renamed back to where it was before the command.
- * from is NULL if the thing is lost.
+ * The rename of a thing, such as .git, back to its place in the wanted state.  from is NULL if the
+ * thing is lost.
  */
 struct restore_move {
-	struct restore_step step; /* the step for the path that the thing is renamed to */
-	struct bundle_file file;  /* the file of 'step', in which only the path is set */
+	struct restore_step step; /* the step for the path to which the thing is renamed */
+	struct bundle_file file;  /* the file of 'step'; only its path is set */
 	const struct bundle_file *from;
 	uint64_t ino;
 	bool done;
@@ -86,13 +92,13 @@ struct restore_move {
 struct restore_options {
 	int root;              /* descriptor of the root directory, borrowed */
 	enum bundle_side side; /* the state that is to be restored */
-	/* root is not the root directory of the command, so paths may be missing */
+	/* root is not the root directory that the command had, so paths may be missing */
 	bool elsewhere;
 	bool force;
 	/*
-	 * root is a copy in which the command will run again.  force must be set, too.  Paths that
-	 * the command only looked at are restored as well, and a directory that has to be removed
-	 * is removed with all files in it.
+	 * root is a copy of the files, in which the command will run again.  force must also be
+	 * set.  Paths that the command only looked at are restored, too.  If a directory has to be
+	 * removed, all files in it are removed.
 	 */
 	bool fresh;
 	void (*progress)(void *arg, uint64_t done, uint64_t total);
@@ -107,21 +113,21 @@ struct restore {
 	struct restore_move *moves;
 	size_t n_moves;
 	size_t conflicts, missing;
-	/* Numbers of paths, counted by restore_apply. */
+	/* Numbers of paths.  restore_apply counts them. */
 	uint64_t restored, deleted, unchanged, skipped, failed;
 	struct restore_priv *priv;
 };
 
 /*
  * Make the plan of a restore, without changing any file.  Returns NULL on error.  A conflict is not
- * an error, and the caller finds it in the steps.
+ * an error.  The caller finds conflicts in the steps.
  */
 struct restore *restore_plan(
 	struct bundle *bundle, const struct restore_options *options, struct err *err);
 /*
  * Carry out the plan.  Returns ERR_BUSY if there are conflicts, and ERR_NOT_FOUND if a content is
- * missing.  An error that concerns one path is noted in its step.  An error that would also occur
- * with every other path, such as a full disk, ends the restore.
+ * missing.  An error with one path is noted in the step of the path, and the restore goes on.  An
+ * error that would also occur with every other path, such as a full disk, ends the restore.
  */
 int restore_apply(struct restore *restore, struct err *err);
 const char *restore_plan_action_name(enum restore_action action);

@@ -1,13 +1,13 @@
 /*
  * Carries out a plan in this order:
  *
- * 1. Remove paths that have to go, deepest first, except directories out of which something is
- *    renamed.
+ * 1. Remove paths that have to be removed, the deepest first.  Directories out of which a thing
+ *    will be renamed are kept for now.
  * 2. Make directories, the upper ones first.
  * 3. Rename things without a record.  Then remove the directories out of which they were renamed.
- * 4. Make files, links and nodes, and then the further names of files with several names.
- * 5. Set modes and times, those of directories last and deepest first, since every change inside
- *    changes the time of a directory.
+ * 4. Make files, links and special files.  Then make the further names of files with several names.
+ * 5. Set modes and times.  Directories come last, the deepest first, since every change inside a
+ *    directory changes its time.
  *
  * A signal to end is noticed between two steps.  Unfinished files then have temporary names, and
  * are removed.
@@ -70,7 +70,7 @@ static void report_progress(struct restore *restore)
 
 /* ------------------------------------------------------------------ removal */
 
-/* Remove the .git in a directory that is going to be removed, if the plan allows it. */
+/* Remove the .git in a directory that is about to be removed, if the plan allows this. */
 static int remove_git(const struct restore_step *step, int dir, const char *name, struct err *err)
 {
 	owned_fd int inner = step->with_git ? at_name_open(dir, name, O_RDONLY | O_DIRECTORY) : -1;
@@ -100,8 +100,9 @@ static int remove_old(struct restore *restore, struct restore_step *step, struct
 }
 
 /*
- * Whether the present file or directory must be removed.  This is so if nothing shall be in its
- * place, or if it has to be replaced and either the old or the new one is a directory.
+ * Whether the present file or directory at a path must be removed.  It must be removed if nothing
+ * is wanted at the path.  It must also be removed if it has to be replaced, and either the old or
+ * the new file is a directory.
  */
 static bool is_in_the_way(const struct restore_step *step)
 {
@@ -122,8 +123,8 @@ static bool is_in_the_way(const struct restore_step *step)
 }
 
 /*
- * Remove paths.  If 'emptied' is set, remove the directories out of which something was renamed.
- * Otherwise remove all other paths that have to go.
+ * Remove paths.  If 'emptied' is set, remove the directories out of which a thing was renamed.
+ * Otherwise remove all other paths that have to be removed.
  */
 static int remove_all(struct restore *restore, bool emptied, struct err *err)
 {
@@ -165,7 +166,8 @@ static int set_attributes(struct restore *restore, struct restore_step *step, st
 }
 
 /*
- * Whether this path will be made as a hard link to another name of its file, which is made first.
+ * Whether this path will be made as a hard link to another name of its file.  The other name is
+ * made first.
  */
 static bool is_second_name(const struct restore *restore, const struct restore_step *step)
 {
@@ -245,8 +247,8 @@ static int compare_rows(const void *a, const void *b)
 }
 
 /*
- * Returns the steps in the order in which a stage goes through them.  Files are made in the order
- * of their contents in the table, so that the table is read only once.
+ * Returns the steps in the order in which a stage carries them out.  Files are made in the order of
+ * their contents in the table, so that the table is read only once.
  */
 static struct restore_step **order_steps(struct restore *restore, enum stage stage)
 {
@@ -294,8 +296,8 @@ static int run_stage(struct restore *restore, enum stage stage, struct err *err)
 }
 
 /*
- * Rename things to places that are free.  With exchange, exchange one thing with the thing in its
- * place.  Returns the number of things that were renamed, or a negative error.
+ * Rename the things whose places are free.  If exchange is set, exchange one thing with the thing
+ * that is in its place.  Returns the number of renamed things, or a negative error.
  */
 static int move_some(struct restore *restore, bool exchange, struct err *err)
 {
@@ -317,8 +319,8 @@ static int move_some(struct restore *restore, bool exchange, struct err *err)
 }
 
 /*
- * Rename all things without a record.  A thing in the place of another thing is renamed first.  If
- * each is in the place of the other, the two are exchanged.
+ * Rename all things without a record.  If a thing is in the place of another thing, it is renamed
+ * first.  If two things are each in the place of the other, they are exchanged.
  */
 static int move_all(struct restore *restore, struct err *err)
 {
@@ -337,8 +339,8 @@ static int move_all(struct restore *restore, struct err *err)
 /* -------------------------------------------------- directories, at the end */
 
 /*
- * Set the attributes of directories that have a step.  If 'early' is set, the restore has been cut
- * short, and only directories that it has made are finished.
+ * Set the attributes of directories that have a step.  If 'early' is set, the restore has ended
+ * early, and only the directories that it has made are finished.
  */
 static int finish_dirs(struct restore *restore, bool early, struct err *err)
 {
@@ -405,7 +407,7 @@ int restore_apply(struct restore *restore, struct err *err)
 		restore_dir_take_over(restore);
 	rc = run_stages(restore, err);
 	/*
-	 * Finish directories even after an error, since permissions that were added temporarily
+	 * Finish directories even after an error, since permissions that were given temporarily
 	 * must not remain.
 	 */
 	struct err ignored = { 0 };

@@ -33,8 +33,8 @@ static void drop_inherited(const struct bundle_state *want, int dir, const char 
 }
 
 /*
- * Set the extended attributes of the wanted state.  Attributes that only the other state has are
- * removed.  Attributes that neither state has are kept.
+ * Set the extended attributes of the wanted state.  An attribute that only the other state has is
+ * removed.  An attribute that neither state has is kept.
  */
 static int set_xattrs(struct restore *restore, const struct restore_step *step, int dir,
 	const char *name, struct err *err)
@@ -69,8 +69,8 @@ int restore_attr_time(int dir, const char *name, const struct bundle_state *want
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, time_of(want->mtime) };
 
 	/*
-	 * A time beyond the limits of a manifest was recorded as the limit.  Such a time is not
-	 * set.
+	 * A time beyond the limits of a manifest was recorded as the limit.  It is not set, since
+	 * the true time is not known.
 	 */
 	if (!(want->has & BUNDLE_HAS_MTIME) || want->mtime >= WHEN_LAST ||
 		want->mtime <= WHEN_FIRST)
@@ -81,10 +81,10 @@ int restore_attr_time(int dir, const char *name, const struct bundle_state *want
 }
 
 /*
- * Set the attributes in an order that keeps them.  The owner is first, since changing the owner
- * clears set-user-ID and capabilities.  The mode is last, since the other attributes cannot be set
- * without write permission.  If the owner may not be changed, the file keeps this user as its
- * owner.
+ * Set the attributes in an order in which no step undoes another.  The owner is first, since
+ * changing the owner clears set-user-ID and capabilities.  The mode is last, since the other
+ * attributes cannot be set without write permission.  If this user may not change the owner, this
+ * user stays the owner.
  */
 int restore_attr_set(struct restore *restore, const struct restore_step *step, int dir,
 	const char *name, struct err *err)

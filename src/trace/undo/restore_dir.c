@@ -1,10 +1,10 @@
 /*
- * Enters directories in which names are changed.
+ * Enters the directories in which names are changed, and finishes them at the end.
  *
- * A directory without write permission for its owner gets that permission until the restore ends.
+ * A directory without write permission for its owner gets this permission until the restore ends.
  * If its mode may not be changed, the change inside the directory fails and reports the error.
  *
- * A restore may be killed, and another restore then has to complete it.  So each directory that is
+ * If a restore is killed, another restore must be able to complete it.  So each directory that is
  * entered has a mark until it is finished: an extended attribute with its old mode and time.  Files
  * have temporary names until they are whole.  The next restore reads the marks and removes the
  * temporary files.
@@ -45,7 +45,7 @@ bool restore_dir_is_leftover(const char *name)
 		sscanf(name, TEMP_PREFIX "%d-%u%n", &pid, &number, &end) != 2 || name[end] ||
 		pid <= 0)
 		return false;
-	/* The name was left by an earlier process, even if that process had the id of this one. */
+	/* an earlier process has left the name, even if it had the process id of this one */
 	return pid == getpid() || (kill(pid, 0) < 0 && errno == ESRCH);
 }
 
@@ -69,9 +69,9 @@ static void set_mark(int dir, const char *name, const struct restore_touched *to
 }
 
 /*
- * Read the mark of a directory.  'now' is the directory's present mode.  Returns false if the
- * directory has no mark.  The mode in the mark is used only if the present mode is that mode with
- * 0700 added.
+ * Read the mark of a directory.  'now' is the present mode of the directory.  Returns false if the
+ * directory has no mark.  The mode in the mark is used only if adding 0700 to it gives the present
+ * mode.
  */
 static bool read_mark(int dir, const char *name, uint32_t now, struct restore_touched *touched)
 {
@@ -146,8 +146,8 @@ static void add_touched(
 }
 
 /*
- * Change the mode of a directory through its descriptor.  The name "." cannot be used, because it
- * cannot be reached in a directory without search permission.
+ * Change the mode of a directory through its descriptor.  The name "." would not work, because it
+ * cannot be looked up in a directory without search permission.
  */
 static int chmod_dir(int dir, uint32_t mode)
 {
@@ -157,9 +157,7 @@ static int chmod_dir(int dir, uint32_t mode)
 	return fchmodat(AT_FDCWD, self, mode, 0);
 }
 
-/*
- * Save the mode and the time of an open directory in a mark, since names in it are about to change.
- */
+/* Names in an open directory are about to change.  Save its mode and its time in a mark. */
 static int touch_dir(struct restore *restore, int dir, const char *path, struct err *err)
 {
 	struct statx stx;
@@ -193,8 +191,8 @@ int restore_dir_enter_old(
 }
 
 /*
- * Make a directory with a mark.  It is first made under a temporary name, so that it has the mark,
- * and the right mode under any umask, when it gets its final name.
+ * Make a directory with a mark.  It is first made under a temporary name.  When it gets its final
+ * name, it has the mark, and the right mode for any umask.
  */
 static int make_marked(struct restore *restore, int dir, const char *name, uint32_t mode)
 {
@@ -224,7 +222,9 @@ int restore_dir_make(struct restore *restore, int dir, const char *name,
 	return mkdirat(dir, name, usual) < 0 ? -errno : 0;
 }
 
-/* Make a directory that has no step.  Its mode and time in the bundle are set at the end. */
+/*
+ * Make a directory that has no step.  Its recorded mode and time are set at the end of the restore.
+ */
 static int make_parent(struct restore *restore, struct str path, struct err *err)
 {
 	const struct bundle_file *file = bundle_find(restore->bundle, path);
@@ -304,10 +304,12 @@ void restore_dir_take_over(struct restore *restore)
 /* --------------------------------------------------------------------- the end */
 
 /*
- * Finish a directory that was entered.  If it has a step, the step sets its attributes.  Otherwise
- * it gets its old mode back, and its recorded time.  A directory without a record gets its old time
- * back: the command changed no names in it, so its time must not show that the restore replaced a
- * file in it.
+ * Finish a directory that was entered.
+ *
+ * If the directory has a step, the step sets its attributes.  Otherwise the directory gets its old
+ * mode back, and its recorded time.  If the directory has no record either, it gets its old time
+ * back.  In such a directory the command has changed no names, so the time must not show that the
+ * restore has replaced a file there.
  */
 static void finish_touched(
 	struct restore *restore, const struct restore_touched *touched, bool early)
@@ -337,8 +339,8 @@ static void finish_touched(
 }
 
 /*
- * Whether the command changed only the time of a directory, by making names and removing them
- * again.  Such a directory has no step, and this restore need not have entered it.
+ * Whether the command changed only the time of a directory, by making names in it and removing them
+ * again.  Such a directory has no step, and the restore may not have entered it.
  */
 static bool is_only_retimed_dir(const struct restore *restore, const struct bundle_file *file)
 {
@@ -351,8 +353,8 @@ static bool is_only_retimed_dir(const struct restore *restore, const struct bund
 }
 
 /*
- * Whether a directory has the time of a state.  A different time shows that names in it were made
- * or removed later.
+ * Whether a directory has the time of a state.  If it has another time, names in it were made or
+ * removed later.
  */
 static bool has_time(int fd, const struct bundle_state *state)
 {

@@ -32,8 +32,8 @@ static const struct bundle_state *wanted(
 }
 
 /*
- * Whether the path is still in the state that the plan found.  Its time may be the wanted time
- * already, if the time was set under another name of the file.
+ * Whether the path is still in the state that the plan found.  The time may be the wanted time
+ * instead: it may have been set under another name of the file.
  */
 static bool is_as_seen(
 	const struct restore *restore, const struct restore_step *step, int dir, const char *name)
@@ -64,7 +64,8 @@ int restore_make_check(const struct restore *restore, const struct restore_step 
 /* A file whose content is being written.  Blocks of zeros are left out and become holes. */
 struct filling {
 	int fd;
-	uint64_t size, written; /* written: the offset at which the last bytes outside a hole end */
+	/* written: end of the last bytes that were written, which are not a hole */
+	uint64_t size, written;
 };
 
 static int write_piece(void *arg, const void *bytes, size_t len, struct err *err)
@@ -97,9 +98,9 @@ static int write_piece(void *arg, const void *bytes, size_t len, struct err *err
 }
 
 /*
- * Returns the mode with which a file is made.  If its mode is recorded, the file is accessible only
- * to its owner until that mode is set.  Otherwise it gets the mode of the file that it replaces, or
- * the mode 'usual' if it replaces none.
+ * Returns the mode with which a file is made.  If the mode of the file is recorded, only the owner
+ * can access the file until that mode is set.  Otherwise the file gets the mode of the file that it
+ * replaces, or the mode 'usual' if it replaces no file.
  */
 static mode_t first_mode(
 	const struct restore *restore, const struct restore_step *step, mode_t usual)
@@ -135,8 +136,8 @@ static int fill_file(struct restore *restore, const struct restore_step *step, i
 }
 
 /*
- * Make temp a hard link to path, if path is another name of this file and is in the wanted state.
- * Returns 1 on success, 0 if that is not possible, or a negative error.
+ * Make temp a hard link to path.  This is possible if path is another name of the file and is in
+ * the wanted state.  Returns 1 on success, 0 if it is not possible, or a negative error.
  */
 static int try_link(struct restore *restore, const struct restore_step *step, struct str path,
 	int dir, const char *temp, struct err *err)
@@ -146,7 +147,7 @@ static int try_link(struct restore *restore, const struct restore_step *step, st
 	struct restore_seen seen;
 	const char *name;
 
-	/* The records of the two paths have to name each other. */
+	/* each of the two records has to list the path of the other as a name */
 	if (!file || file == step->file || file->state[restore->options.side].type != type ||
 		!bundle_is_linked(&file->state[restore->options.side], step->file->path))
 		return 0;
@@ -174,8 +175,8 @@ static bool link_to_other(
 }
 
 /*
- * If a file that should have other names is written anew, note in its step that it is a copy.  It
- * is not a copy if all its other names will be linked to it.
+ * A file that should have other names is written anew.  Note in its step that it is a copy, unless
+ * all its other names will be linked to it.
  */
 static void note_copy(struct restore *restore, struct restore_step *step)
 {
@@ -234,8 +235,8 @@ int restore_make(struct restore *restore, struct restore_step *step, struct err 
 	if (dir < 0)
 		return dir;
 	/*
-	 * Duplicate the descriptor of the directory, since the search for other names may close
-	 * dir.
+	 * Duplicate the descriptor of the directory, since looking for other names of the file may
+	 * close dir.
 	 */
 	if (wanted(restore, step)->n_links)
 		dir = held = fcntl(dir, F_DUPFD_CLOEXEC, 0);
@@ -310,8 +311,8 @@ static int rename_into_place(
 	else if (renameat(dir, made->temp, dir, name) < 0)
 		rc = err_errno(err, "rename it into place");
 	/*
-	 * rename(2) does nothing if the temporary and the final name already belong to the same
-	 * file, so the temporary name is removed.
+	 * rename(2) does nothing if the two names already belong to the same file.  So remove the
+	 * temporary name.
 	 */
 	if (rc < 0 || wanted(restore, made->step)->n_links)
 		(void)unlinkat(dir, made->temp, 0);

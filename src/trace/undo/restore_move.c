@@ -1,7 +1,7 @@
 /*
- * Renames things without a record, such as .git, back to their old places.  No bundle has these
- * things, so they are never made or removed.  They are renamed after the directories for them have
- * been made, and before the directories that they leave are removed.
+ * Renames things without a record, such as .git, back to their old places.  Bundles do not have the
+ * contents of such things, so a restore never makes or removes them.  They are renamed after the
+ * directories for them have been made, and before the directories that they leave are removed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -85,7 +85,10 @@ static int choose_move(struct restore *restore, struct restore_move *move, struc
 	return 0;
 }
 
-/* Skip renames to a place that is taken, unless the thing in that place is renamed as well. */
+/*
+ * Skip renames to a place that is taken, unless the thing in that place is going to be renamed,
+ * too.
+ */
 static void check_places(struct restore *restore)
 {
 	for (size_t i = 0; i < restore->n_moves; i++) {
@@ -109,7 +112,7 @@ static void add_lost(struct restore *restore)
 	}
 }
 
-/* Do not remove paths that are renamed back as parts of a thing. */
+/* Do not remove paths that belong to a thing, since they are renamed with the thing. */
 static void spare_steps(struct restore *restore)
 {
 	for (size_t i = 0; i < restore->n_steps; i++) {
@@ -130,7 +133,7 @@ int restore_move_plan(struct restore *restore, struct err *err)
 	bool before = restore->options.side == BUNDLE_BEFORE;
 	int rc = 0;
 
-	/* In a copy for another run of the command, these things stay where they are. */
+	/* In a copy of the files for another run of the command, things stay where they are. */
 	if (restore->options.fresh || !(bundle->n_moved + bundle->n_lost))
 		return 0;
 	restore->moves = mem_zalloc((bundle->n_moved + bundle->n_lost) * sizeof(*restore->moves));
@@ -138,8 +141,8 @@ int restore_move_plan(struct restore *restore, struct err *err)
 		const struct bundle_moved *moved = &bundle->moved[i];
 
 		/*
-		 * If the place that a thing was moved to has a record, the bundle has the content
-		 * after the command.  Then nothing has to be renamed to that place.
+		 * If the new place of a thing has a record, the bundle has the content after the
+		 * command, and nothing has to be renamed to that place.
 		 */
 		if (!before && bundle_find(bundle, moved->to))
 			continue;
@@ -190,7 +193,7 @@ static int rename_back(
 }
 
 /*
- * Note an exchange: the thing that had the place of 'done' now has the place that 'done' had
+ * Note an exchange.  The thing that was in the place of 'done' is now in the place where 'done' was
  * before.
  */
 static void note_exchange(struct restore *restore, const struct restore_move *done)

@@ -1,6 +1,4 @@
-/*
- * Decides what to do with each path that the command changed.
- */
+/* Makes the plan: decides what to do with each path that the command changed. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -18,8 +16,8 @@ static bool has_mode(const struct bundle_state *state, const struct restore_seen
 }
 
 /*
- * Whether the path has the mode of a state, or the mode that a restore gives such a path
- * temporarily.  A killed restore may have left the temporary mode.
+ * Whether the path has the mode of a state, or the temporary mode that a restore gives to such a
+ * path.  A killed restore may have left the temporary mode.
  */
 static bool may_have_mode(const struct bundle_state *state, const struct restore_seen *seen)
 {
@@ -30,8 +28,8 @@ static bool may_have_mode(const struct bundle_state *state, const struct restore
 }
 
 /*
- * Whether the present mode is in neither state of the bundle, which shows that it was changed after
- * the command.
+ * Whether neither state of the bundle has the present mode.  If so, the mode was changed after the
+ * command.
  */
 static bool is_foreign_mode(const struct bundle_file *file, const struct restore_seen *seen)
 {
@@ -59,7 +57,9 @@ static void set_action(struct restore_step *step, enum restore_action action, co
 	step->reason = reason;
 }
 
-/* Choose not to restore the content of a file if the command used only its size, mode and time. */
+/*
+ * If the command used only the size, the mode and the time of a file, do not restore its content.
+ */
 static void choose_hollow(const struct restore *restore, struct restore_step *step)
 {
 	const unsigned looking = BUNDLE_EXISTENCE | BUNDLE_METADATA;
@@ -94,8 +94,8 @@ static void choose_making(struct restore *restore, struct restore_step *step)
 		if (bundle_content_exists(restore->bundle, step->file, side, &why) >= 0)
 			break;
 		/*
-		 * A missing content of a path that another process has changed as well must not
-		 * prevent the restore of all other paths.
+		 * If another process has also changed the path, skip the path.  Its missing content
+		 * must not prevent the restore of all other paths.
 		 */
 		step->failed = step->file->contested && !restore->options.fresh;
 		set_action(step, step->failed ? RESTORE_SKIP : RESTORE_MISSING,
@@ -125,8 +125,8 @@ static void choose_making(struct restore *restore, struct restore_step *step)
 }
 
 /*
- * Whether the link between this path and another recorded name of its file is wrong: the two are
- * one file now and should be two, or the other way round.
+ * Whether the link between this path and another recorded name of its file is wrong.  It is wrong
+ * if the two paths are one file now and should be two files, or the other way round.
  */
 static bool is_linked_wrongly(struct restore *restore, const struct restore_step *step)
 {
@@ -159,8 +159,8 @@ static int choose_action(struct restore *restore, struct restore_step *step, str
 {
 	enum bundle_side side = restore->options.side;
 	/*
-	 * A path whose type changes is removed before it is made.  If a restore was killed between
-	 * the two, the path does not exist.
+	 * A path whose type changes is removed before it is made again.  If a restore was killed in
+	 * between, the path does not exist.
 	 */
 	bool replaced = step->file->state[0].exists && step->file->state[1].exists &&
 			step->file->state[0].type != step->file->state[1].type;
@@ -222,16 +222,16 @@ static int find_newer(void *arg, int dirfd, const char *name, struct err *err)
 }
 
 /*
- * Whether a .git is removed together with its directory.  A restore could not make the .git again,
- * since no bundle has the files in it.  So it is removed only if the command made the directory
- * and, unless the restore is forced, nothing in .git was changed later.
+ * Whether a .git is removed together with its directory.  No bundle has the files in a .git, so it
+ * could not be made again.  It is removed only if the command made the directory.  If the restore
+ * is not forced, also nothing in the .git must have changed after the command.
  */
 static bool is_removed_along(const struct listing *listing, int dirfd, const char *name)
 {
 	const struct bundle *bundle = listing->restore->bundle;
 	struct err newer = { 0 };
 
-	/* Keep a .git that may be the only copy of a lost one, or that may have been moved here. */
+	/* Keep a .git that may have been moved here, or that may be the only copy of a lost one. */
 	if (bundle->n_lost || (!bundle->has_moved && listing->dir->operations & BUNDLE_RENAME))
 		return false;
 	return !strcmp(name, ".git") && !listing->dir->state[BUNDLE_BEFORE].exists &&
@@ -257,9 +257,7 @@ static int check_name(void *arg, int dirfd, const char *name, struct err *err)
 	return 0;
 }
 
-/*
- * Returns 1 if the directory has a name that is not removed, 0 if it has none, or a negative error.
- */
+/* Returns 1 if any file in the directory is kept, 0 if none is, or a negative error. */
 static int would_keep(struct restore *restore, struct restore_step *step, struct err *err)
 {
 	struct listing listing = { .restore = restore, .dir = step->file };
@@ -277,8 +275,8 @@ bool restore_plan_makes(const struct restore_step *step)
 }
 
 /*
- * Check the directories that are to be removed.  The loop goes backwards, because the paths in a
- * directory come after the directory and have to be decided first.
+ * Check the directories that are to be removed.  The loop goes backwards: the paths inside a
+ * directory come after it in the list, and have to be decided before it.
  */
 static int check_removed_dirs(struct restore *restore, struct err *err)
 {
@@ -322,8 +320,8 @@ struct restore_step *restore_plan_find(const struct restore *restore, struct str
 }
 
 /*
- * Whether the command only looked at the path, and this process has no permission to look at it
- * now.  Then the command will have no permission either.
+ * Whether the command only looked at the path, and this process may not look at it now.  If so, the
+ * command will not be allowed to look at it either.
  */
 static bool is_unreadable(
 	const struct restore *restore, const struct bundle_file *file, const struct err *why)
@@ -333,8 +331,8 @@ static bool is_unreadable(
 }
 
 /*
- * Choose what to do with a path that both the command and another process changed.  A file that
- * exists there now is kept, because it may have work of the other process.
+ * Choose what to do with a path that both the command and another process changed.  A file that is
+ * at the path now is kept, because it may contain work of the other process.
  */
 static int choose_contested(struct restore *restore, struct restore_step *step, struct err *err)
 {
@@ -389,7 +387,8 @@ static int add_steps(struct restore *restore, struct err *err)
 		struct err why = { 0 };
 
 		/*
-		 * Skip paths that were not changed, and the root directory, which is never changed.
+		 * Skip paths that were not changed.  Also skip the root directory, which is never
+		 * changed.
 		 */
 		if (!(restore->options.fresh || bundle_is_changed(file)) || file->path.len == 1)
 			continue;

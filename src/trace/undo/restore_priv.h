@@ -9,14 +9,14 @@
 
 /* A directory in which a restore has changed names. */
 struct restore_touched {
-	char *dir;     /* path relative to the root; "." is the root itself */
+	char *dir;     /* path relative to the root; "." stands for the root itself */
 	uint32_t mode; /* the mode that the directory gets at the end */
-	bool loosened; /* the directory has more permissions than 'mode' until then */
+	bool loosened; /* until the end, the directory has more permissions than 'mode' */
 	bool timed;    /* the directory existed before the restore, and 'mtime' is its old time */
 	struct timespec mtime;
 };
 
-#define RESTORE_TEMP 64 /* bytes of a temporary name, with the NUL */
+#define RESTORE_TEMP 64 /* size of a temporary name, with the NUL */
 #define RESTORE_HELD 16
 
 struct restore_made;
@@ -27,8 +27,8 @@ struct restore_sync {
 	int held[RESTORE_HELD]; /* descriptors of the first files and directories */
 	struct restore_system {
 		uint64_t dev;
-		int fd; /* of any file on this file system */
-	} * systems;    /* file systems of the files and directories that are not held */
+		int fd; /* descriptor of any file on this file system */
+	} * systems;    /* file systems of the other files and directories */
 	size_t n_systems, cap_systems;
 };
 
@@ -51,7 +51,8 @@ struct restore_priv {
 	uint64_t made_bytes;
 	struct restore_sync sync;
 	/*
-	 * signals that would end this process; they are blocked, and looked for between two steps
+	 * signals that would end this process; they are blocked, and the restore checks for them
+	 * between two steps
 	 */
 	sigset_t ends;
 };
@@ -70,12 +71,15 @@ void restore_see_forget(struct restore *restore);
 int restore_see(struct restore *restore, const struct bundle_file *file, struct restore_seen *seen,
 	struct err *err);
 /*
- * Returns 1 if the present state has the type and the content that the bundle has for a side, 0 if
- * it differs, or a negative error.
+ * Compare the present state of a path with a state in the bundle.  Returns 1 if type and content
+ * are the same, 0 if they differ, or a negative error.
  */
 int restore_see_matches(struct restore *restore, const struct bundle_file *file,
 	enum bundle_side side, struct restore_seen *seen, struct err *err);
-/* Whether a time is the recorded time, compared with the precision of the bundle. */
+/*
+ * Whether a time equals the recorded time of a state.  The times are compared with the precision of
+ * the bundle.
+ */
 bool restore_see_same_time(const struct bundle_state *state, int64_t mtime);
 
 /* --- restore_plan.c --- */
@@ -93,15 +97,15 @@ int restore_plan_fail(
 
 /* --- restore_move.c --- */
 
-/* Plan the renames of things without a record.  Called after the steps have been planned. */
+/* Plan the renames of things without a record.  To be called after the steps have been planned. */
 int restore_move_plan(struct restore *restore, struct err *err);
-/* Whether this path is going to be renamed. */
+/* Whether the file at this path is going to be renamed away. */
 bool restore_move_leaves(const struct restore *restore, struct str path);
-/* Whether any path below this directory is going to be renamed. */
+/* Whether any file below this directory is going to be renamed away. */
 bool restore_move_leaves_from(const struct restore *restore, struct str directory);
 /*
- * Carry out one rename.  With exchange, the thing is exchanged with the thing in its place.
- * Returns 1, or 0 if the place is taken, or a negative error.
+ * Carry out one rename.  If exchange is set, the thing is exchanged with the thing that is in its
+ * place.  Returns 1, 0 if the place is taken, or a negative error.
  */
 int restore_move_apply(
 	struct restore *restore, struct restore_move *move, bool exchange, struct err *err);
@@ -120,22 +124,22 @@ void restore_dir_take_over(struct restore *restore);
 bool restore_dir_is_marked(int dir, const char *name);
 void restore_dir_unmark(int dir, const char *name);
 /*
- * Open the directory that contains a path, to change names in it.  Missing directories are made.
- * Returns the same as restore_see_parent.
+ * Open the directory that contains a path, in order to change names in it.  Missing directories are
+ * made.  The result and *name are those of restore_see_parent.
  */
 int restore_dir_enter(struct restore *restore, struct str path, const char **name, struct err *err);
-/* Open a directory as restore_dir_enter does, but fail if it is missing. */
+/* Like restore_dir_enter, but fails if the directory is missing. */
 int restore_dir_enter_old(
 	struct restore *restore, struct str path, const char **name, struct err *err);
 /*
- * Make a directory with the mode of want.  'usual' is its mode if want is NULL or has no mode.
- * Returns 0 or -errno.
+ * Make a directory with the mode of the state want.  If want is NULL or has no mode, the mode is
+ * 'usual'.  Returns 0 or -errno.
  */
 int restore_dir_make(struct restore *restore, int dir, const char *name,
 	const struct bundle_state *want, mode_t usual);
 /*
- * Set the modes and times of all directories that were entered.  'early' is set if the restore was
- * cut short.
+ * Set the modes and times of all directories that were entered.  'early' is set if the restore has
+ * ended early.
  */
 void restore_dir_finish(struct restore *restore, bool early);
 
@@ -155,11 +159,11 @@ int restore_make_check(const struct restore *restore, const struct restore_step 
 int restore_make_dir(struct restore *restore, struct restore_step *step, struct err *err);
 /* Make a file that is not a directory, under a temporary name. */
 int restore_make(struct restore *restore, struct restore_step *step, struct err *err);
-/* Whether restore_make_finish should be called, because many files have temporary names. */
+/* Whether so many files have temporary names that restore_make_finish should be called. */
 bool restore_make_is_much(const struct restore *restore);
 /*
- * Sync all files with temporary names, and rename them into place.  report is called for each
- * file.  'why' is the error of its rename, or NULL if the rename succeeded.
+ * Sync all files with temporary names, and rename them into place.  report is called for each file.
+ * Its argument 'why' is the error of the rename, or NULL if the rename succeeded.
  */
 int restore_make_finish(struct restore *restore,
 	int (*report)(struct restore *restore, struct restore_step *step, const struct err *why,

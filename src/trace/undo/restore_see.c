@@ -29,7 +29,7 @@ int restore_see_parent(struct restore *restore, struct str path, const char **na
 		dir = STR(".");
 	if (priv->dirfd >= 0 && str_eq(dir, (struct str){ priv->dir.data, priv->dir.len }))
 		return priv->dirfd;
-	/* Look up a missing directory only once for all paths below it. */
+	/* do not look up a missing directory again for each path below it */
 	if (priv->planning && priv->missing.len && str_within(dir, priv->missing))
 		return err_set(err, ERR_NOT_FOUND, "no file '%.*s'", (int)dir.len, dir.ptr);
 	restore_see_forget(restore);
@@ -41,8 +41,8 @@ int restore_see_parent(struct restore *restore, struct str path, const char **na
 }
 
 /*
- * Returns the length of the shortest leading part of a path that exists and is not a directory, or
- * 0 if there is no such part.
+ * Returns the length of the shortest beginning of a path that exists and is not a directory, or 0
+ * if no beginning of the path is such.
  */
 static size_t first_obstacle(const struct restore *restore, struct str path)
 {
@@ -62,10 +62,10 @@ static size_t first_obstacle(const struct restore *restore, struct str path)
 }
 
 /*
- * Handle a path whose parent directory cannot be opened, because a part of the path is not a
- * directory.  If the bundle has a directory there, this is not an error: no file is at the path
- * now.  Otherwise it is an error, since that part may be a symbolic link, and a restore must not
- * follow links.
+ * Handle a path whose parent directory cannot be opened, because another part of the path is not a
+ * directory.  If the bundle has a directory at that part, this is not an error: the path simply
+ * does not exist now.  Otherwise it is an error, since the part may be a symbolic link, and a
+ * restore must not follow links.
  */
 static int see_obstacle(
 	const struct restore *restore, struct str path, const struct err *why, struct err *err)
@@ -131,7 +131,7 @@ int restore_see(struct restore *restore, const struct bundle_file *file, struct 
 	return rc < 0 ? err_number(err, -rc, "look at '%s'", file->path.ptr) : 0;
 }
 
-/* Compute the digest of the file at a path.  digest is digest_fd or digest_blocks. */
+/* Compute the digest of the file at a path.  The argument digest is digest_fd or digest_blocks. */
 static int digest_path(struct restore *restore, const struct bundle_file *file,
 	int (*digest)(int fd, struct hash *hash), struct hash *hash, struct err *err)
 {
@@ -155,7 +155,7 @@ bool restore_see_same_time(const struct bundle_state *state, int64_t mtime)
 	       mtime - state->mtime < WHEN_SECOND;
 }
 
-/* Whether the command only set the times of the file, so that both states have the same content. */
+/* Whether the command only set the times of the file.  If so, both states have the same content. */
 static bool is_only_retimed(const struct bundle_file *file)
 {
 	const unsigned kept = BUNDLE_EXISTENCE | BUNDLE_METADATA | BUNDLE_READ | BUNDLE_EXECUTE;
@@ -191,7 +191,7 @@ static int matches_content(struct restore *restore, const struct bundle_file *fi
 		return rc < 0 ? rc : hash_eq(&state->blocks, &blocks);
 	}
 	rc = bundle_content_hash(restore->bundle, file, side, &want, err);
-	if (rc <= 0) /* if contents cannot be compared, the times decide */
+	if (rc <= 0) /* the times decide if the contents cannot be compared */
 		return rc < 0 ? rc : matches_time(file, side, seen->mtime);
 	if (!seen->hashed && (rc = digest_path(restore, file, digest_fd, &seen->hash, err)) < 0)
 		return rc;
