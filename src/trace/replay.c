@@ -1,7 +1,9 @@
 /*
+ * Runs the command in a child process.
+ *
  * The parent makes the plan, forks the child, waits for it, compares the bundles and cleans up.
  * The child enters the namespaces, restores the state before the command, and traces the command.
- * It writes the new bundle into the temporary directory, which both processes see.
+ * It writes the new bundle into the temporary directory, which both processes can access.
  */
 #include "trace/replay.h"
 
@@ -30,7 +32,7 @@ struct replaying {
 	struct restore *plan;
 	struct replay_cover cover;
 	struct replay_place place;
-	/* the signal mask before the run, which is restored at the end */
+	/* the signal mask before the run; it is restored at the end */
 	sigset_t mask;
 	struct sigaction child_before; /* the action for SIGCHLD before the run */
 };
@@ -77,7 +79,7 @@ static int go_to_start(const struct replaying *replaying, int root, struct err *
 }
 
 /*
- * Give the command /dev/null as its standard input, and strata's standard error as its output,
+ * Give the command /dev/null as its standard input.  Its output goes to strata's standard error,
  * because strata's standard output is reserved for the result.
  */
 static int set_streams(struct err *err)
@@ -143,8 +145,8 @@ static _Noreturn void report_run(struct replaying *replaying, pid_t parent, int 
 /* ----------------------------------------------------------------- the parent */
 
 /*
- * Block the signals that would end this process.  wait_for_child takes them, so that it can end the
- * child first.
+ * Block the signals that would end this process.  wait_for_child receives them, so that this
+ * process can end the child first.
  */
 static void block_signals(sigset_t *waited, struct replaying *replaying)
 {
@@ -158,8 +160,8 @@ static void block_signals(sigset_t *waited, struct replaying *replaying)
 }
 
 /*
- * Wait for the child.  Returns the signal that made this process end the child, or 0 if the child
- * ended by itself.
+ * Wait for the child.  If a signal to this process made it end the child, returns the signal.
+ * Returns 0 if the child ended by itself.
  */
 static int wait_for_child(pid_t pid, const sigset_t *waited)
 {
@@ -177,8 +179,8 @@ static int wait_for_child(pid_t pid, const sigset_t *waited)
 }
 
 /*
- * Append the process ids of this process's children, each with a space before and after it: " 12
- * 345 ".
+ * Append the process ids of this process's children to list.  Each has a space before and after it,
+ * as in " 12 345 ".
  */
 static bool list_children(struct buf *list)
 {
@@ -193,8 +195,8 @@ static bool list_children(struct buf *list)
 
 /*
  * Kill the processes that the command has left behind.  They have become children of this process,
- * which is a subreaper (PR_SET_CHILD_SUBREAPER).  others lists the children that this process had
- * before the command, which are spared.
+ * which is a subreaper (PR_SET_CHILD_SUBREAPER).  The children in the list others are spared, since
+ * this process had them before the command.
  */
 static void end_orphans(const struct buf *others)
 {

@@ -4,7 +4,10 @@
 
 #include "trace/bundle/bundle_content.h"
 
-/* The state in which one of the runs has left a file. */
+/*
+ * A file as one of the runs has left it: its record in the bundle of the run, and the state that
+ * counts.
+ */
 struct end {
 	struct bundle *bundle;
 	const struct bundle_file *file;
@@ -34,9 +37,9 @@ static int same_content(const struct end *a, const struct end *b, struct err *er
 }
 
 /*
- * Whether the bundle lists the extended attributes of this state, even if the list is empty.
- * strata does not record attributes of files that are only read.  Other tools never record
- * attributes, and their bundles can be recognised because they have no owners either.
+ * Whether the bundle of a run lists the extended attributes of this state, even if there are none.
+ * strata does not record the attributes of a file that is only read.  Other tools never record
+ * attributes.  Their bundles are recognised because they have no owners.
  */
 static bool has_xattrs(const struct end *end)
 {
@@ -90,7 +93,10 @@ static bool does_count(const struct bundle_file *recorded, const struct bundle_f
 	return (recorded && replayed) || bundle_is_changed(recorded ?: replayed);
 }
 
-/* Compare the two states of one path.  'file' may be NULL in recorded or in replayed. */
+/*
+ * Compare the states that the two runs have left at one path.  'file' may be NULL in recorded or in
+ * replayed.
+ */
 static int compare_path(const struct end *recorded, const struct end *replayed,
 	const struct replay_options *options, struct replay *replay, struct err *err)
 {
@@ -99,12 +105,15 @@ static int compare_path(const struct end *recorded, const struct end *replayed,
 
 	if (!does_count(a.file, b.file))
 		return 0;
-	/* The result of changes by two processes depends on their order, so it is not compared. */
+	/*
+	 * If two processes changed a path, the result depends on their order.  So it is not
+	 * compared.
+	 */
 	if ((a.file && a.file->contested) || (b.file && b.file->contested))
 		return 0;
 	/*
-	 * A change that another process made is not expected to happen again, so the state before
-	 * the command is compared.
+	 * A change by another process is not expected to happen again.  So the state before the
+	 * command counts.
 	 */
 	if (a.file && a.file->by_other)
 		a.side = BUNDLE_BEFORE;

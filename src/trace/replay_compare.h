@@ -1,10 +1,11 @@
 /*
  * replay_compare - compares the files that two runs of a command have left.
  *
- * A path that only one run used is compared if that run changed it.  The other run counts as having
- * left the path in its state before the command.  Two kinds of files are not compared: temporary
- * files, which exist neither before nor after a run, and files that were open before the command
- * was started.
+ * If only one of the runs used a path, the path is compared if that run changed it.  The other run
+ * counts as having left the path in its state before the command.
+ *
+ * Two kinds of files are not compared: temporary files, which exist neither before nor after a run,
+ * and files that were open before the command was started.
  *
  * Times and inodes are not compared.  Owners are compared only if root runs strata, since only root
  * can set them.  Extended attributes are compared only if both runs may have changed them.
@@ -14,8 +15,8 @@
 #include "trace/undo/restore.h"
 
 /*
- * The differences of a path are bits of enum bundle_change.  REPLAY_EXISTS is a further bit: only
- * one run has left a file at the path.
+ * The differences of a path are bits of enum bundle_change, and one further bit: REPLAY_EXISTS
+ * means that only one run has left a file at the path.
  */
 #define REPLAY_EXISTS (1u << BUNDLE_CHANGES)
 #define REPLAY_DIFFERENCES (BUNDLE_CHANGES + 1)
@@ -40,8 +41,8 @@ struct replay {
 };
 
 /*
- * Compare the files of two bundles.  Sets 'same' and 'differing' of replay, and calls
- * options->report for each path that differs.
+ * Compare the files of two bundles.  The members 'same' and 'differing' of *replay are set.
+ * options->report is called for each path that differs.
  */
 int replay_compare(struct bundle *recorded, struct bundle *replayed,
 	const struct replay_options *options, struct replay *replay, struct err *err);

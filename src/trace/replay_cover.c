@@ -14,8 +14,8 @@ struct cover_search {
 };
 
 /*
- * Whether a path is in a directory that the kernel fills.  Such a directory is not covered, since
- * the command uses the real one.
+ * Whether a path is in a directory that the kernel fills.  The command uses the real directory, so
+ * it is not covered.
  */
 static bool is_kernels(struct str path)
 {
@@ -47,7 +47,7 @@ static void add_dir(struct cover_search *search, struct str dir)
 	cover->dirs[cover->n_dirs++] = arena_str(&cover->arena, dir);
 }
 
-/* Add a directory, or the nearest existing directory above it. */
+/* Add a directory.  If it does not exist, the nearest existing directory above it is added. */
 static int add_nearest(struct cover_search *search, struct str dir, struct err *err)
 {
 	struct str path = dir;
@@ -78,8 +78,8 @@ static int add_for(struct cover_search *search, struct str path, struct err *err
 }
 
 /*
- * Whether the directory that contains path is writable.  If it is not, the command has failed to
- * change path, and the replay should fail there as well.
+ * Whether the directory that contains path is writable.  If it is not, the command could not change
+ * the path, and must fail to change it in the replay, too.
  */
 static bool may_write(struct str path)
 {
@@ -119,8 +119,8 @@ static int add_start(struct cover_search *search, struct err *err)
 }
 
 /*
- * Add the user's cache, where programs need to write.  It is usually ignored by traces, so no
- * bundle lists it.
+ * Add the user's cache, since programs need to write there.  Traces usually ignore the cache, so it
+ * is in no bundle.
  */
 static void add_cache(struct cover_search *search)
 {
@@ -137,8 +137,8 @@ static void add_cache(struct cover_search *search)
 /* --- reducing the number of directories --- */
 
 /*
- * Compare two directories by path, so that a directory comes directly before all directories below
- * it.
+ * Compare the paths of two directories.  In the resulting order, all directories below a directory
+ * come directly after it.
  */
 static int compare_dirs(const void *a, const void *b)
 {
@@ -159,7 +159,7 @@ static uint64_t mount_of(struct str dir)
 	return at_abs_stat(dir.ptr, &stx) < 0 ? 0 : stx.stx_mnt_id;
 }
 
-/* Whether one of the first 'kept' directories contains dir on the same mount. */
+/* Whether one of the first 'kept' directories contains dir, and is on the same mount. */
 static bool is_contained(const struct replay_cover *cover, size_t kept, struct str dir)
 {
 	for (size_t i = kept; i-- > 0;) {
@@ -192,8 +192,8 @@ static size_t depth_of(struct str dir)
 }
 
 /*
- * Replace the deepest directories by their parents.  Returns false if all directories lie directly
- * in the root directory, so that none can be replaced.
+ * Replace the deepest directories by their parents.  Returns false if all directories are directly
+ * in the root directory.  Such directories cannot be replaced.
  */
 static bool raise_deepest(struct replay_cover *cover)
 {

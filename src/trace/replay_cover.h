@@ -1,16 +1,21 @@
 /*
- * replay_cover - the directories that are covered by overlays when a command is run again, so that
- * its changes stay in the overlays.
+ * replay_cover - finds the directories that have to be covered by overlays when a command is run
+ * again, so that its changes stay in the overlays.
  *
- * A directory is covered in two cases: the command changed a path in it or tried to, or a path in
- * it is no longer in the state in which the command found it.  The directory in which the command
- * is started and the user's cache are covered too.  If a directory is gone, the nearest existing
- * directory above it is covered instead.  The root directory cannot be covered.
+ * A directory is covered in two cases.  In the first case, the command changed a path in it, or
+ * tried to.  In the second case, a path in it is no longer in the state in which the command found
+ * it.  The directory in which the command is started and the user's cache are also covered.
+ *
+ * If a directory does not exist any more, the nearest existing directory above it is covered
+ * instead.  The root directory cannot be covered.
  */
 #pragma once
 #include "trace/undo/restore.h"
 
-/* maximum number; the deepest directories are replaced by parents to reach it */
+/*
+ * Maximum number of covered directories.  If there are more, the deepest ones are replaced by their
+ * parents.
+ */
 #define REPLAY_COVER_MAX 64
 
 struct replay_cover {
@@ -20,10 +25,10 @@ struct replay_cover {
 };
 
 /*
- * Find the directories to cover.  plan is the plan that restores the state before the command, for
- * every path of the bundle.
+ * Find the directories to cover.  plan is a restore plan for every path of the bundle, to the state
+ * before the command.
  */
 int replay_cover_find(struct replay_cover *cover, const struct restore *plan, struct err *err);
-/* Whether the path is hidden when all these directories are covered. */
+/* Whether the path is hidden when all directories of cover are covered. */
 bool replay_cover_hides(const struct replay_cover *cover, struct str path);
 void replay_cover_release(struct replay_cover *cover);

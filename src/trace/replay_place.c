@@ -1,9 +1,11 @@
 /*
+ * Makes the temporary directory, the namespaces and the mounts of a repeated run.
+ *
  * The steps of replay_place_enter must have this order:
  *
  * 1. Mounts are made private before anything is mounted, so that no mount is seen outside.
- * 2. /proc, /dev, /sys and the temporary directory are copied before everything is made read-only,
- *    and the copies, which are writable, are mounted in their places afterwards.
+ * 2. /proc, /dev, /sys and the temporary directory are copied before everything is made read-only.
+ *    The copies stay writable, and are mounted in their places afterwards.
  * 3. All lower directories are opened before the first one is covered.  A lower directory may lie
  *    on a mount inside another one, where the overlay of the other one would hide it.
  */
@@ -32,8 +34,8 @@
 /* ------------------------------------------------- the temporary directory */
 
 /*
- * Try to make the temporary directory in 'where'.  Returns 1 on success, 0 if 'where' cannot be
- * used, or a negative error.
+ * Try to make the temporary directory in the directory 'where'.  Returns 1 on success, 0 if 'where'
+ * cannot be used, or a negative error.
  */
 static int try_place(struct replay_place *place, const char *where,
 	const struct replay_cover *cover, struct err *err)
@@ -84,8 +86,8 @@ void replay_place_release(struct replay_place *place)
 /* ---------------------------------------------------------------- namespaces */
 
 /*
- * Map the user's own ids to themselves.  Inside the namespace, files of other users belong to
- * nobody.
+ * Map only the user's own ids, each to itself.  Inside the namespace, files of other users belong
+ * to nobody.
  */
 static int map_self(uid_t uid, gid_t gid, struct err *err)
 {
@@ -119,7 +121,7 @@ int replay_place_drop_rights(struct err *err)
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
-	/* Root keeps its capabilities, because it had them outside. */
+	/* root had its capabilities outside, too, and keeps them */
 	if (geteuid() == 0 || syscall(SYS_capset, &header, none) == 0)
 		return 0;
 	return err_errno(err, "give up capabilities");
@@ -137,8 +139,8 @@ static int set_all_mounts(struct mount_attr attr, const char *what, struct err *
 }
 
 /*
- * Make a detached copy of the mount at path and of all mounts in it.  The copy is mounted at path
- * later.  *tree is -1 if path does not exist.
+ * Make a detached copy of the mount at path and of all mounts in it.  The copy will be mounted at
+ * path later.  If path does not exist, *tree is -1.
  */
 static int copy_mount(const char *path, int *tree, struct err *err)
 {
@@ -191,8 +193,8 @@ static int open_new(int dir, const char *name, struct err *err)
 }
 
 /*
- * Give the upper directory the attributes of the covered directory, because the overlay shows those
- * of the upper one.
+ * Give the upper directory the attributes of the covered directory, because an overlay has the
+ * attributes of its upper directory.
  */
 static int copy_attributes(const struct layer *layer, struct err *err)
 {
@@ -203,7 +205,7 @@ static int copy_attributes(const struct layer *layer, struct err *err)
 		return err_errno(err, "look at '%s'", layer->path);
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
 		{ stx.stx_mtime.tv_sec, (long)stx.stx_mtime.tv_nsec } };
-	/* The directory keeps this user as its owner if the real owner cannot be set. */
+	/* if this user may not set the owner, this user stays the owner */
 	(void)!fchown(layer->upper, stx.stx_uid, stx.stx_gid);
 	if (fchmod(layer->upper, stx.stx_mode & 07777) < 0 || futimens(layer->upper, times) < 0)
 		return err_errno(err, "cover '%s'", layer->path);
@@ -217,8 +219,8 @@ static int prepare_layer(
 
 	snprintf(name, sizeof(name), "layer-%zu", i);
 	/*
-	 * Open the directory by its path, since the descriptor place->dir belongs to a mount of the
-	 * outer namespace.
+	 * Open the directory by its path.  The descriptor place->dir is useless here, since it
+	 * belongs to a mount of the outer namespace.
 	 */
 	owned_fd int here = at_open_given(place->path, O_RDONLY | O_DIRECTORY, 0, err);
 	owned_fd int dir = here < 0 ? here : open_new(here, name, err);
@@ -255,8 +257,10 @@ static int mount_failed(const struct layer *layer, struct err *err)
 
 /*
  * Mount the overlay of one directory.  The layers are passed as descriptors, so that no path has to
- * be escaped.  If root runs strata, directories in the overlay can be renamed as usual.  For other
- * users, rename(2) of a directory that existed before fails with EXDEV.
+ * be escaped.
+ *
+ * If root runs strata, directories in the overlay can be renamed as usual.  For other users,
+ * rename(2) fails with EXDEV if the directory existed before the mount.
  */
 static int mount_layer(struct layer *layer, int root, struct err *err)
 {

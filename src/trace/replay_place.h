@@ -1,6 +1,6 @@
 /*
- * replay_place - a place for a repeated run of a command: a temporary directory for its changes,
- * and a mount namespace that shows the changed files instead of the real ones.
+ * replay_place - makes a place for a repeated run of a command: a temporary directory for its
+ * changes, and a mount namespace that shows the changed files in place of the real ones.
  */
 #pragma once
 #include "trace/replay_cover.h"
@@ -15,7 +15,10 @@ struct replay_place {
 		.parent = -1, .dir = -1                                                            \
 	}
 
-/* Make the temporary directory in a place that no directory of cover hides. */
+/*
+ * Make the temporary directory.  It is in a place that stays visible when the directories of cover
+ * are covered.
+ */
 int replay_place_init(
 	struct replay_place *place, const struct replay_cover *cover, struct err *err);
 /*
@@ -26,8 +29,8 @@ int replay_place_init(
 int replay_place_enter(
 	const struct replay_place *place, const struct replay_cover *cover, struct err *err);
 /*
- * Drop the capabilities that the new user namespace has given to this process, since the command
- * must not have them.
+ * Drop the capabilities that the new user namespace has given to this process.  The command must
+ * not have them.
  */
 int replay_place_drop_rights(struct err *err);
 /* Remove the temporary directory and all files in it. */

@@ -21,7 +21,8 @@ static const struct engine *const engines[] = { &engine_bpf, &engine_notify, &en
 /* The data of one run of a traced command. */
 struct session {
 	const struct trace_request *request;
-	const struct trace_inside *inside; /* NULL: the run is described by 'request' */
+	/* the parameters if the run is inside an environment; NULL: 'request' has the parameters */
+	const struct trace_inside *inside;
 	char *const *argv;
 	struct outdir output;
 	struct pathmap *map;
@@ -118,7 +119,7 @@ static int prepare_output(struct session *session, struct err *err)
 		r = ignore_load(session->request->ignore, map, err);
 	if (r < 0)
 		return r;
-	/* Mark the path of the bundle as ignored, so that the trace does not record it. */
+	/* Mark the path of the bundle as ignored, so that the bundle does not record itself. */
 	struct pathmap_entry *parent = pathmap_known(map, str_of(output->path));
 	pathmap_child(map, parent, str_of(output->name))->ignored = true;
 	return 0;
@@ -139,7 +140,7 @@ static int prepare_session(struct session *session, struct err *err)
 	return session->cwd ? 0 : -(int)err->code;
 }
 
-/* Fork the child first, since this process has only one thread now. */
+/* Fork the child before this process starts any thread. */
 static int start_session(struct session *session, struct err *err)
 {
 	session->launch.inside = session->inside != NULL;
@@ -172,8 +173,7 @@ static int start_session(struct session *session, struct err *err)
 static int run_engine(struct session *session, struct err *err)
 {
 	/*
-	 * Report the command first, because the first process in the list must be that of the
-	 * command.
+	 * Report the command before all others, because its process must be the first in the list.
 	 */
 	observer_starts(&session->observer, session->launch.pid, session->argv);
 	for (size_t i = 0; i < session->n_inherited; i++)
@@ -189,7 +189,7 @@ static int run_engine(struct session *session, struct err *err)
 	return r;
 }
 
-/* Remove all references to saved contents from the records, because the contents are lost. */
+/* The saved contents are lost.  Remove all references to them from the records. */
 static void forget_blobs(struct session *session, const struct err *why)
 {
 	reasons_add(session->reasons, "contents could not be saved: %s", why->text);
@@ -246,7 +246,7 @@ static int write_bundle(struct session *session, int exit_status, struct err *er
 	int r = manifest_write(session->output.fd, &manifest, &why);
 	/*
 	 * Sync the contents after the manifest has been written, since the disk writes them in the
-	 * meantime.  If there is no room for both, the contents are dropped: a bundle without
+	 * meantime.  If there is no room for both, the contents are removed: a bundle without
 	 * contents is better than no bundle.
 	 */
 	if (r < 0 ? saver_remove(session->saver) : saver_sync(session->saver, &why) < 0) {
@@ -286,7 +286,7 @@ static int run_session(struct session *session, struct trace_result *result, str
 	errno = launch_failure(&session->launch);
 	if (errno)
 		return err_errno(err, "run '%s'", session->argv[0]);
-	/* The command has run, so errors do not change the exit status from here on. */
+	/* The command has run.  So errors no longer change the exit status. */
 	(void)write_bundle(session, result->exit_status, &result->unsaved);
 	fill_result(session, result);
 	return 0;

@@ -1,9 +1,9 @@
 /*
- * trace - runs a command, and records in a bundle (strata-trace(1)) the state of every file that
- * the command used, before and after it.
+ * trace - runs a command and records it in a bundle (strata-trace(1)): the state of every file that
+ * the command used, before and after the command.
  *
- * trace.c runs and traces a command once, and replay*.c runs the command of a bundle again.  They
- * use the folders below, each of which has a header that describes it:
+ * trace.c runs and traces a command once.  replay*.c runs the command of a bundle again.  They use
+ * the following folders, each of which has a header that describes it:
  *
  *	trace/engine    engine.h    starts the command and catches its system calls
  *	trace/observe   observer.h  turns system calls into records
@@ -27,13 +27,13 @@ struct trace_request {
 	const char *ignore;
 	enum pqwrite_codec codec;
 	bool has_read_limit; /* read_limit is set; otherwise the limit is RECORDER_READ_LIMIT */
-	uint64_t read_limit; /* only a digest is made of a larger file that is only read */
+	uint64_t read_limit; /* if a larger file is only read, only a digest of it is made */
 	char *const *argv;   /* ends with NULL */
 };
 
 /*
- * The parameters of a trace inside an environment.  Only a manifest is written, because the
- * environment's history has the contents.
+ * The parameters of a trace inside an environment.  Such a trace writes only a manifest, because
+ * the environment's history has the contents.
  */
 struct trace_inside {
 	int manifest_fd; /* descriptor of an empty file, open for writing */
@@ -44,23 +44,23 @@ struct trace_inside {
 };
 
 struct trace_result {
-	int exit_status; /* of the command, as shells report it */
+	int exit_status; /* exit status of the command, as shells report it */
 	bool complete;
 	const char *first_reason; /* why the bundle is incomplete; NULL: it is complete */
 	const char *instead;      /* path of the bundle, if the name in 'output' was taken */
 	struct err unsaved;       /* why the bundle could not be written; code 0: it was written */
-	struct arena arena;       /* holds the texts above */
+	struct arena arena;       /* memory of the texts above */
 };
 
 /*
- * Run and trace a command.  Returns a negative error if the command did not run; then exit_status
- * is the status with which strata should exit.  Errors that happen later are in the result.
+ * Run and trace a command.  Returns a negative error if the command did not run.  In that case
+ * exit_status is the status with which strata should exit.  Errors after the run are in *result.
  */
 int trace_run(const struct trace_request *request, struct trace_result *result, struct err *err);
 /*
- * Run and trace a command inside an environment.  It is called in the process that would execute
- * the command without a trace.  The process group of the command is that of strata, so the command
- * gets its signals directly.
+ * Run and trace a command inside an environment.  The caller is the process that would execute the
+ * command if there were no trace.  The command is in the process group of strata, so it gets its
+ * signals directly.
  */
 int trace_run_inside(
 	const struct trace_inside *inside, struct trace_result *result, struct err *err);
