@@ -22,7 +22,7 @@
 #include "owner/owner_priv.h"
 #include "owner/relayedop.h"
 
-#define OUTPUT_SIZE 49152 /* bytes of a command's output in one notification */
+#define OUTPUT_SIZE 49152 /* maximum number of bytes of a command's output in one notification */
 
 /* ----------------------------------------------------------------- in the task */
 
@@ -41,8 +41,8 @@ static _Noreturn void answer_and_exit(struct answering *answering)
 }
 
 /*
- * Print lines for the user on standard error, which the task that runs the agent shares with the
- * owner.
+ * Print lines for the user on standard error.  The task that runs the agent has the owner's
+ * standard error.
  */
 static void say_notice(void *arg, const char *lines)
 {
@@ -67,7 +67,7 @@ static int add_row(void *arg, const void *row, struct err *err)
 }
 
 /*
- * If a parameter of the operation is the ambiguous beginning of a node id, list the ids that begin
+ * If a parameter of the operation is an ambiguous beginning of a node id, list the ids that begin
  * with it.  Returns the number of ids in the list.
  */
 static size_t find_candidates(struct owner *owner, const struct call_plan *plan,
@@ -146,7 +146,7 @@ static _Noreturn void run_op_and_exit(struct owner *owner, const struct call_pla
 	answer_and_exit(&answering);
 }
 
-/* Take on the client's umask, environment and working directory, and run its operation. */
+/* Run a relayed operation with the client's umask, environment variables and working directory. */
 static int run_relayed(
 	struct owner *owner, const struct call_plan *plan, int cwd, int file, struct err *err)
 {
@@ -234,7 +234,7 @@ static bool is_answer_whole(const struct call *call)
 	return call->answer.len && call->answer.data[call->answer.len - 1] == '\n';
 }
 
-/* Make an answer for a task that has ended without sending a whole one. */
+/* Make an answer in place of a task that has ended without sending a whole answer. */
 static void make_up_answer(struct call *call)
 {
 	owned(json_release) struct json out = JSON_INIT;
@@ -290,7 +290,7 @@ static void finish_call(struct call *call)
 	if (writes)
 		news_after_operation(owner);
 	/*
-	 * Count this operation for retention as well: an agent may make all its nodes through
+	 * Also count this operation for retention, since an agent may make all its nodes through
 	 * operations.
 	 */
 	if (asked)
@@ -351,12 +351,15 @@ static bool pump_pipe(struct call_pipe *pipe)
 
 /*
  * Pass on the output of a call, and finish the call when its answer has arrived.  All output that
- * the command wrote before it ended is sent before the answer.  Programs that the command left
- * running may write more, which is discarded.
+ * the command wrote before it ended is sent before the answer.  Programs that the command has left
+ * running may write more output.  That output is discarded.
  */
 static void pump_call(struct call *call)
 {
-	/* The strata process that relayed an operation must learn how the task's process ended. */
+	/*
+	 * the strata process that relayed an operation needs to know how the process of the task
+	 * ended
+	 */
 	bool waits = call->kind == CALL_RELAY && call->task.pid && !is_answer_whole(call);
 
 	for (int i = 0; i < 2; i++)
@@ -436,8 +439,8 @@ static void close_pipes(struct pipes *pipes)
 }
 
 /*
- * Keep the descriptor that the owner has opened for the agent's denials.  Returns how many
- * descriptors are kept: 0 or 1.
+ * Keep the descriptor that the owner has opened for the agent's denials, if there is one.  Returns
+ * the number of kept descriptors, 0 or 1.
  */
 static int keep_denials(const struct exec_request *agent, int **kept)
 {
@@ -465,8 +468,8 @@ static _Noreturn void task_main(
 	for (int i = 0; i < 3 && plan->kind == CALL_AGENT; i++)
 		std[i] = i;
 	/*
-	 * Block SIGUSR1 until the command runs, because a signal for the command may arrive
-	 * earlier.
+	 * A signal for the command may arrive before the command runs.  So block SIGUSR1 until
+	 * then.
 	 */
 	if (is_program(plan->kind))
 		task_block_signal(SIGUSR1);
@@ -580,22 +583,24 @@ void call_cancel(struct call *call)
 	if (!call->task.pid)
 		return;
 	/*
-	 * Have the task kill its command.  Killing the task itself would end all programs in the
-	 * sandbox.
+	 * Have the task kill its command.  If the task itself were killed, all programs in the
+	 * sandbox would end.
 	 */
 	if (is_program(call->kind) || call->executes)
 		call_signal(call, SIGKILL);
 	else if (call->kind == CALL_RELAY)
-		/* the process group, because children of the task do parts of the operation */
+		/*
+		 * signal the process group, because children of the task do parts of the operation
+		 */
 		(void)kill(-call->task.pid, SIGTERM);
 	else
-		/* has no effect on a checkout that has begun */
+		/* a checkout that has begun ignores this signal */
 		(void)kill(call->task.pid, SIGTERM);
 }
 
 /*
- * Whether a call is cancelled when its client disconnects.  All other calls make changes, and a
- * change that has begun is finished.
+ * Whether a call is cancelled when its client disconnects.  All other calls make changes, and such
+ * a call is finished once it has begun.
  */
 static bool ends_with_client(const struct call *call)
 {

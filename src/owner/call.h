@@ -11,7 +11,7 @@
 #include "owner/rpc.h"
 #include "owner/task.h"
 
-#define CALL_RESULT_MAX ((size_t)32 << 20) /* maximum size of an answer in bytes */
+#define CALL_RESULT_MAX ((size_t)32 << 20) /* maximum number of bytes of an answer */
 
 struct call;
 struct client;
@@ -22,7 +22,10 @@ enum call_kind {
 	CALL_OP,    /* an operation */
 	CALL_EXEC,  /* a command with a client that gets the output and waits for the end */
 	CALL_SPAWN, /* a command with a client that gets the output and does not wait */
-	/* an operation that another strata process relayed, on the descriptors of that process */
+	/*
+	 * an operation that another strata process has relayed; it uses the descriptors of that
+	 * process
+	 */
 	CALL_RELAY,
 	CALL_AGENT, /* the agent of supervise, on the owner's descriptors */
 };
@@ -31,12 +34,14 @@ enum call_kind {
 struct call_plan {
 	enum call_kind kind;
 	const struct op *op;
-	const void *request;       /* the operation's own struct; NULL for CALL_RELAY */
-	struct client *client;     /* the client that made the request; NULL: the owner itself */
+	/* the struct of the operation's parameters; NULL for CALL_RELAY */
+	const void *request;
+	/* the client that made the request; NULL: the owner itself makes the call */
+	struct client *client;
 	const struct jsonread *id; /* the id of the client's request; NULL: no answer is wanted */
 	/*
 	 * Called when the answer to a call of the owner itself has arrived.  answer has the member
-	 * "result" or "error".  It is NULL if the answer cannot be read.
+	 * "result" or the member "error".  answer is NULL if it cannot be read.
 	 */
 	void (*done)(struct owner *owner, const struct jsonread *answer);
 };
@@ -57,14 +62,16 @@ struct call {
 	/* NULL: the client has disconnected, or the owner itself made the call */
 	struct client *client;
 	void (*done)(struct owner *owner, const struct jsonread *answer);
-	char *id;      /* the id of the request, as JSON; NULL: no answer is wanted */
-	char *command; /* if the call runs a program: its arguments, as a JSON list; else NULL */
+	char *id; /* the id of the request, as JSON; NULL: no answer is wanted */
+	/* if the call runs a program: the program's arguments as a JSON list; else NULL */
+	char *command;
 	int64_t number;
 	int64_t began;
 	bool writes;
-	bool executes; /* runs a client's command, and makes a node when the command has ended */
+	/* the call runs a client's command, and makes a node when the command has ended */
+	bool executes;
 	bool answered;
-	int ended; /* wait status of the task's process, once it has ended */
+	int ended; /* wait status of the task's process, if it has ended */
 	struct call_pipe reply, out[2];
 	struct buf answer;
 };
@@ -77,11 +84,11 @@ void call_signal(struct call *call, int sig);
 void call_cancel(struct call *call);
 
 /*
- * Handle the disconnection of a client.  Calls whose answer it waited for are cancelled.  Commands
- * that it spawned go on.
+ * Handle the disconnection of a client.  Calls are cancelled if the client waited for their
+ * answers.  Commands that the client has spawned go on.
  */
 void call_orphan(struct owner *owner, struct client *client);
-/* Pass on output that was held back because the client did not read. */
+/* Pass on output to a client.  The output was held back because the client did not read. */
 void call_resume(struct owner *owner, struct client *client);
 struct call *call_find(struct owner *owner, int64_t number);
 void call_end_all(struct owner *owner);

@@ -21,10 +21,10 @@
 #include "owner/owner_priv.h"
 #include "sandbox/sandbox.h"
 
-#define GATHER_MS 20 /* changes within this time are reported to the owner once */
-#define AGAIN_MS 500 /* wait before a failed capture is tried again; doubled with each failure */
+#define GATHER_MS 20 /* several changes within this time are reported to the owner as one */
+#define AGAIN_MS 500 /* pause before a failed capture is tried again; doubled with each failure */
 #define AGAIN_MAX_MS 30000
-/* restarts of the watcher in a row; after the last one, the watcher is given up */
+/* after this many restarts of the watcher in a row, it is not started any more */
 #define RESTARTS_MAX 8
 /* exit status of the watcher when another directory has become the live tree */
 #define EXIT_GONE 3
@@ -35,8 +35,11 @@ enum { SAYS_READY = 'r', SAYS_CHANGED = 'c', SAYS_PARTIAL = 'p' };
 struct watcher {
 	struct task task; /* must be the first member */
 	struct owner *owner;
-	int said; /* pipe from the watcher, which writes its reports */
-	/* pipe to the watcher; a byte makes it check that the live tree is the same directory */
+	int said; /* pipe on which the watcher sends its reports */
+	/*
+	 * Pipe to the watcher.  When a byte arrives, the watcher checks whether another directory
+	 * has become the live tree.
+	 */
 	int ask;
 	struct loop_event *reading;
 };
@@ -46,15 +49,15 @@ struct watcher {
 static void report_byte(int fd, char what)
 {
 	/*
-	 * The report is dropped when the pipe is full: the reports in the pipe make the owner
-	 * capture the live tree anyway.
+	 * If the pipe is full, the report is dropped.  The reports in the pipe are enough to make
+	 * the owner capture the live tree.
 	 */
 	(void)!write(fd, &what, 1);
 }
 
 /*
- * The parts of an environment that the watcher needs.  They are copied, so that the environment
- * need not stay open.
+ * The parts of an environment that the watcher needs.  They are copies, so the environment need not
+ * stay open.
  */
 struct watched {
 	int live;
@@ -84,8 +87,8 @@ static int open_watched(struct owner *owner, struct watched *watched, struct err
 	struct env env;
 
 	/*
-	 * A fork of a workspace has no live tree before its first use.  Opening the environment for
-	 * writing makes one.
+	 * A fork of a workspace has no live tree before its first use.  If there is none, open the
+	 * environment for writing, which makes the live tree.
 	 */
 	for (size_t i = 0; i < sizeof(access) / sizeof(access[0]); i++) {
 		int r = env_open(&env, owner->options->root, owner->options->workspace, access[i],
@@ -159,8 +162,8 @@ static _Noreturn void watcher_main(struct owner *owner, int said, int asked)
 static void start_capture(struct capturer *capturer);
 
 /*
- * Returns the milliseconds from now until ms after instant.  The result is at least 0 and at most
- * ms.
+ * Returns the number of milliseconds until ms milliseconds after instant have passed.  The result
+ * is at least 0 and at most ms.
  */
 static int ms_until(int64_t instant, int ms, int64_t now)
 {
@@ -169,7 +172,7 @@ static int ms_until(int64_t instant, int ms, int64_t now)
 	return left < 0 ? 0 : left > ms ? ms : (int)left;
 }
 
-/* Note that the live tree has changed, or may have changed. */
+/* Note that the live tree may have changed. */
 static void note_change(struct capturer *capturer)
 {
 	int64_t now = when_monotonic();
@@ -182,17 +185,18 @@ static void note_change(struct capturer *capturer)
 	int apart = capturer->made ? ms_until(capturer->made, CAPTURER_LONGEST_MS, now) : 0;
 	loop_set(capturer->quiet, apart > CAPTURER_QUIET_MS ? apart : CAPTURER_QUIET_MS);
 	/*
-	 * The time counts from the first change, which may have happened during the last capture.
+	 * The time counts from the first change.  That change may have been made during the last
+	 * capture.
 	 */
 	if (!loop_is_set(capturer->longest))
 		loop_set(capturer->longest, ms_until(capturer->since, CAPTURER_LONGEST_MS, now));
 }
 
 /*
- * Name the command of a client that has made the changes of the next node, if it is certain.  The
- * author is certain while one command has run since the time when no program ran in the workspace.
- * After a second command has started, either of the two may have made a change, because the first
- * command may have left programs running.
+ * Name the command that has made the changes of the next node, if it is certain which command has
+ * made them.  It is certain if only one command was started after a time at which no program ran in
+ * the workspace.  If a second command was started, either of the two may have made a change,
+ * because the first command may have left programs running.
  */
 static void set_command(const struct owner *owner, struct arena *arena, struct param_texts *command)
 {
@@ -392,8 +396,8 @@ static void on_stores_checked(struct owner *owner, const struct jsonread *answer
 }
 
 /*
- * inotify does not report writes through a memory mapping.  The times of the mapped files reveal
- * such writes.
+ * Have the mapped files checked.  inotify does not report writes through a memory mapping.  The
+ * times of the mapped files reveal such writes.
  */
 static void on_mapped_timer(void *arg)
 {
@@ -432,7 +436,7 @@ static void on_watcher_report(void *arg)
 			"(fs.inotify.max_user_watches): looking every %d s instead",
 			CAPTURER_PARTIAL_MS / 1000);
 	}
-	/* SAYS_READY counts as a change, because nothing watched the tree before. */
+	/* SAYS_READY counts as a change, too, because nothing watched the tree before */
 	note_change(capturer);
 }
 

@@ -1,15 +1,16 @@
 /*
  * capturer - makes automatic nodes soon after the live tree has changed.
  *
- * A task watches the live tree (capture/watch.h), because a process may have to enter a user
- * namespace to see the tree.  A change starts two timers.  The node is made when nothing has
- * changed for CAPTURER_QUIET_MS, and at the latest CAPTURER_LONGEST_MS after the first change.
- * While a client's command runs, only the second timer counts, since the command will make its own
- * node.
+ * A task watches the live tree (capture/watch.h).  The owner cannot watch it itself, because a
+ * process may have to enter a user namespace to see the tree.
+ *
+ * A change starts two timers.  The node is made when nothing has changed for CAPTURER_QUIET_MS, and
+ * at the latest CAPTURER_LONGEST_MS after the first change.  While a client's command runs, only
+ * the second timer is used, since the command will make its own node.
  *
  * A program may go on writing for ever with pauses longer than CAPTURER_QUIET_MS.  So two nodes are
- * at least CAPTURER_LONGEST_MS apart.  If the last node is older than that, a change is captured
- * after CAPTURER_QUIET_MS.
+ * at least CAPTURER_LONGEST_MS apart.  If the last node is older than this time, a change is
+ * captured after CAPTURER_QUIET_MS.
  */
 #pragma once
 #include <stdbool.h>
@@ -22,14 +23,15 @@
 #define CAPTURER_QUIET_MS 200
 #define CAPTURER_LONGEST_MS 2000
 /*
- * Time between two checks of mapped files, because inotify does not report a write through a memory
- * mapping.  This time and the time that a node takes are together less than CAPTURER_LONGEST_MS.
+ * Time between two checks of mapped files.  They are needed because inotify does not report a write
+ * through a memory mapping.  This time and the time that a node takes are together less than
+ * CAPTURER_LONGEST_MS.
  */
 #define CAPTURER_MAPPED_MS 1500
-/* Time between two captures that are made without a reported change while programs run: */
-#define CAPTURER_LOOK_MS 20000      /* an overlay, which is cheap to scan */
-#define CAPTURER_LOOK_ALL_MS 300000 /* any other tree */
-#define CAPTURER_PARTIAL_MS 5000    /* a tree that cannot be watched completely */
+/* While programs run, captures are also made without a reported change, at these intervals: */
+#define CAPTURER_LOOK_MS 20000      /* for an overlay, which is cheap to scan */
+#define CAPTURER_LOOK_ALL_MS 300000 /* for any other tree */
+#define CAPTURER_PARTIAL_MS 5000    /* for a tree that cannot be watched completely */
 
 struct owner;
 struct loop_event;
@@ -39,31 +41,35 @@ struct capturer {
 	struct owner *owner;
 	struct watcher *watcher; /* NULL: no watcher runs */
 	struct loop_event *quiet, *longest, *look, *mapped, *again;
-	bool partial;  /* not every directory is watched */
+	bool partial;  /* some directories are not watched */
 	bool dirty;    /* the tree changed after the last capture began */
-	int64_t since; /* when 'dirty' was set (when_monotonic) */
-	int64_t began; /* when the running or last capture began */
-	int64_t made;  /* when the capture of the last node began; 0: no node yet */
+	int64_t since; /* time at which 'dirty' was set (when_monotonic) */
+	int64_t began; /* time at which the running or last capture began */
+	int64_t made;  /* time at which the capture of the last node began; 0: no node yet */
 	bool capturing;
 	bool looking;              /* a task is checking mapped files */
 	char stores[STORES_STATE]; /* the result of the last check of mapped files */
 	bool last;                 /* the running capture is the last one before the owner ends */
-	bool ending;               /* make one last capture, then end the owner */
-	int64_t only;       /* number of the last call that may have changed the tree; 0: none */
-	bool mixed;         /* a program other than that call's may have changed the tree as well */
-	unsigned failures;  /* captures that failed in a row */
-	char why[256];      /* why the last capture failed */
+	bool ending;               /* the owner ends after one last capture */
+	int64_t only; /* number of the last call that may have changed the tree; 0: none */
+	/* another program than the command of call 'only' may also have changed the tree */
+	bool mixed;
+	unsigned failures;  /* number of captures that have failed in a row */
+	char why[256];      /* reason why the last capture failed */
 	char node[NODE_ID]; /* the last automatic node */
-	unsigned restarts;  /* restarts of the watcher in a row */
+	unsigned restarts;  /* number of restarts of the watcher in a row */
 };
 
 void capturer_start(struct capturer *capturer, struct owner *owner);
 void capturer_stop(struct capturer *capturer);
-/* Note that a call begins that may change the tree, or leave a program running that changes it. */
+/*
+ * Note that a call begins.  The call may change the tree, or may leave a program running that
+ * changes it.
+ */
 void capturer_note_writer(struct capturer *capturer, int64_t number);
 /*
- * Forget the calls that have been noted, since the changes that follow are not theirs.  A call that
- * still runs counts as a possible author of the next changes.
+ * Forget the calls that have been noted, since they do not make the changes that follow.  But a
+ * call that still runs may make them.
  */
 void capturer_forget_writers(struct capturer *capturer);
 /* Have the watcher check whether another directory has become the live tree. */

@@ -43,10 +43,7 @@ static void close_client(struct client *client)
 	free(client);
 }
 
-/*
- * Have the event loop close the client later, because the callers of this function may still use
- * it.
- */
+/* Have the event loop close the client later.  The caller may still use the client. */
 static void close_later(struct client *client)
 {
 	client->lost = true;
@@ -72,7 +69,7 @@ static void switch_reading(struct client *client)
 	loop_switch(client->reading, !client->lost && !client->ended && !client_is_full(client));
 }
 
-/* Whether all answers have been sent to a client that sends no more requests. */
+/* Whether the client sends no more requests and all answers have been sent to it. */
 static bool is_served(const struct client *client)
 {
 	return client->ended && !client->requests && !client->waiting && !client->subscribed &&
@@ -88,9 +85,9 @@ static bool is_hung_up(const struct client *client)
 }
 
 /*
- * Close a client that sends no more requests, once it has all its answers or has closed the
- * connection.  A timer has to check for the second, because a socket stays readable after its other
- * end has shut down one side.
+ * Close a client that sends no more requests, if it has got all its answers or has closed the
+ * connection.  Only a timer can find out that the connection is closed: the client has shut down
+ * its sending side, so its socket stays readable.
  */
 static void on_hangup_timer(void *arg)
 {
@@ -167,8 +164,8 @@ void client_send_error(
 }
 
 /*
- * A subscriber that reads too slowly is disconnected, because it would not notice a gap in the
- * events.
+ * Send a line to all subscribers.  A subscriber that reads too slowly is disconnected, because it
+ * would not notice a gap in the events.
  */
 void client_send_all(struct owner *owner, struct str line)
 {
@@ -186,7 +183,7 @@ void client_send_all(struct owner *owner, struct str line)
 
 /* ------------------------------------------------------------------- reading */
 
-/* Handle a line.  Returns false if the line has to wait until other requests are answered. */
+/* Handle a line.  Returns false if the line has to wait until other requests have been answered. */
 static bool handle_line(struct client *client, struct str line)
 {
 	bool blank = true, taken = true;
@@ -199,7 +196,7 @@ static bool handle_line(struct client *client, struct str line)
 	return taken;
 }
 
-/* Drop a line that is longer than RPC_LINE_MAX, so that the buffer cannot grow without limit. */
+/* Drop a line that is longer than RPC_LINE_MAX.  Otherwise the buffer could grow without limit. */
 static void drop_long_line(struct client *client)
 {
 	struct err err = { 0 };
@@ -234,11 +231,14 @@ bool client_drop_waiting(
 	return kept < from;
 }
 
-/* Handle all whole lines in client->in.  Lines that have to wait stay at its start, in order. */
+/*
+ * Handle all whole lines in client->in.  Lines that have to wait stay at the start of client->in,
+ * in order.
+ */
 static void handle_lines(struct client *client)
 {
 	char *data = client->in.data;
-	size_t known = client->waiting; /* bytes of lines that have already waited */
+	size_t known = client->waiting; /* number of bytes of lines that have waited before */
 	size_t from = 0;
 	char *end;
 
@@ -246,8 +246,8 @@ static void handle_lines(struct client *client)
 	client->waiting = 0;
 	while (!client->lost && client->in.len > from) {
 		/*
-		 * The lines that have waited so far go on waiting while CLIENT_REQUESTS_MAX
-		 * requests are running.
+		 * Lines that have waited before go on waiting while CLIENT_REQUESTS_MAX requests
+		 * are running.
 		 */
 		if (from < known && client->requests >= CLIENT_REQUESTS_MAX) {
 			memmove(data + client->waiting, data + from, known - from);
@@ -278,13 +278,13 @@ static void handle_lines(struct client *client)
 void client_answered(struct client *client)
 {
 	client->requests--;
-	/* A waiting request may be started now. */
+	/* a request that has waited can now be started */
 	if (!client->handling)
 		handle_lines(client);
 	switch_reading(client);
 }
 
-/* Keep the descriptors of a message, up to CLIENT_FDS_MAX, and close the others. */
+/* Keep the first CLIENT_FDS_MAX descriptors of a message, and close the others. */
 static void take_fds(struct client *client, struct msghdr *message)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
@@ -342,7 +342,7 @@ static void on_readable(void *arg)
 
 /*
  * Check the user id of the process at the other end.  The mode of the socket file keeps other users
- * out, but a mode can be changed.
+ * out, but a user may change the mode of a file.
  */
 static bool may_connect(int fd)
 {

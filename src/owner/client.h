@@ -2,10 +2,12 @@
  * client - a connection to the owner.  It reads the lines that the client sends, and writes the
  * lines that the owner sends.
  *
- * A client that sends too much gets an error, and a client that does not read is waited for.
- * Neither takes more memory than the limits below.  The owner goes on reading while requests of the
- * client are running, because the client may cancel a request or disconnect.  A client that shuts
- * down only its sending side still gets all its answers.
+ * The limits below bound the memory of a connection.  A client that sends too much gets an error.
+ * The owner stops reading from a client that does not read.
+ *
+ * The owner goes on reading while requests of the client are running, because the client may cancel
+ * a request or disconnect.  A client that shuts down only its sending side still gets all its
+ * answers.
  */
 #pragma once
 #include <stdbool.h>
@@ -15,19 +17,19 @@
 #include "core/str.h"
 #include "owner/rpc.h"
 
-#define CLIENT_MAX 256 /* connections at a time */
-/* requests of one connection that run at a time; the others wait */
+#define CLIENT_MAX 256 /* maximum number of connections at a time */
+/* maximum number of requests of one connection that run at a time; further requests wait */
 #define CLIENT_REQUESTS_MAX 64
-/* bytes of requests that wait; a request that does not fit is refused */
+/* if a client has more unread bytes than this, the owner reads no more requests from it */
 #define CLIENT_WAITING_MAX RPC_LINE_MAX
-/* bytes the client has not read; beyond it, no more requests are read */
+/* if a client has more unread bytes than this, its connection is closed */
 #define CLIENT_FULL (1 << 20)
 /* bytes the client has not read; beyond it, the connection is closed */
 #define CLIENT_OUT_MAX (64 << 20)
 
 /*
- * Indexes of the descriptors that come with a relayed operation.  Indexes 0 to 2 are the standard
- * ones.
+ * Indexes of the descriptors that come with a relayed operation.  The indexes 0 to 2 are those of
+ * the standard descriptors.
  */
 enum { CLIENT_FD_CWD = 3, CLIENT_FD_OPERATION, CLIENT_FDS_MAX };
 
@@ -40,18 +42,18 @@ struct client {
 	int fd;
 	struct loop_event *reading, *writing;
 	struct buf in;
-	/* bytes at the start of 'in': requests that wait for their turn */
+	/* number of bytes at the start of 'in' that are requests which wait for their turn */
 	size_t waiting;
 	bool handling;             /* handle_lines is working on 'in' */
 	bool ended;                /* the client sends nothing more, but may wait for answers */
-	struct loop_event *hangup; /* timer of the check whether a client has hung up */
+	struct loop_event *hangup; /* timer of the check whether the client has hung up */
 	bool skipping;             /* the rest of a line that is too long is being skipped */
 	struct buf out;
 	size_t sent; /* bytes of 'out' that have been sent */
 	bool subscribed;
 	bool lost;               /* the event loop will close the connection */
 	size_t requests;         /* number of running requests */
-	int fds[CLIENT_FDS_MAX]; /* descriptors that came with the bytes read last */
+	int fds[CLIENT_FDS_MAX]; /* descriptors that came with the bytes that were read last */
 	size_t n_fds;
 };
 
@@ -64,15 +66,15 @@ void client_send(struct client *client, struct str line);
 /* Send an error as the answer to the request with this id.  id may be NULL. */
 void client_send_error(struct client *client, const struct jsonread *id, enum rpc_code code,
 	const struct err *err);
-/* Whether the client has to read many bytes, so that further output should wait. */
+/* Whether the client has so many unread bytes that further output should wait. */
 bool client_is_full(const struct client *client);
 /*
- * Drop those waiting lines of a client for which matches returns true.  Returns true if any line
- * was dropped.  May be called only while a line of the client is being handled.
+ * Drop the waiting lines of a client for which matches returns true.  Returns true if any line was
+ * dropped.  This function may be called only while a line of the client is being handled.
  */
 bool client_drop_waiting(
 	struct client *client, bool (*matches)(void *arg, struct str line), void *arg);
-/* Note that one of the client's running requests has been answered. */
+/* Note that a running request of the client has been answered. */
 void client_answered(struct client *client);
 /* Send a line to all subscribers. */
 void client_send_all(struct owner *owner, struct str line);

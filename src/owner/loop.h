@@ -1,8 +1,8 @@
 /*
  * loop - an event loop that waits for descriptors, signals and timers.  It uses libevent.
  *
- * A loop belongs to one thread.  A callback may free any event, its own included.  A forked child
- * must not touch the loop that it inherited.
+ * A loop belongs to one thread.  A callback may free any event, including its own.  A forked child
+ * must not touch the loop that it has inherited.
  */
 #pragma once
 #include <stdbool.h>
@@ -21,12 +21,13 @@ void loop_free(struct loop *loop);      /* all events of the loop must be freed 
 int loop_run(struct loop *loop, struct err *err);
 void loop_stop(struct loop *loop);
 
-/* Call fn whenever fd can be read or written.  The event is on at first. */
+/* Call fn whenever fd can be read or written.  The new event is switched on. */
 struct loop_event *loop_fd(struct loop *loop, int fd, enum loop_what what, loop_fn *fn, void *arg);
 /* Call fn whenever the signal arrives. */
 struct loop_event *loop_signal(struct loop *loop, int sig, loop_fn *fn, void *arg);
 /*
- * Make a timer.  fn is called once after each loop_set, when the time given to loop_set has passed.
+ * Make a timer.  After each loop_set, fn is called once, when the time given to loop_set has
+ * passed.
  */
 struct loop_event *loop_timer(struct loop *loop, loop_fn *fn, void *arg);
 

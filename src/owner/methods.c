@@ -65,8 +65,9 @@ static int start_call(struct asked *asked, enum call_kind kind, const struct op 
 }
 
 /*
- * Refuse parameters that name a descriptor of the caller, or "-" for a standard stream.  A client's
- * request comes without descriptors, and its operation has no output but the answer.
+ * Refuse parameters that name a descriptor of the caller, or "-" for a standard stream.  The
+ * request of a client comes without descriptors, and the operation has no other output than the
+ * answer.
  */
 static int refuse_descriptors(const struct param *params, const void *request, struct err *err)
 {
@@ -175,7 +176,7 @@ static int spawn_exec(struct asked *asked, struct err *err)
 
 /* ----------------------------------------------- methods that the owner itself implements */
 
-/* Add the commands that the owner runs, with their numbers, to a request of 'ps'. */
+/* Add the commands that the owner runs, with the numbers of their calls, to a request of 'ps'. */
 static int list_commands(struct asked *asked, struct ps_request *request, struct err *err)
 {
 	static const char *const kinds[] = {
@@ -267,7 +268,8 @@ struct withdrawing {
 };
 
 /*
- * If a waiting line is the request to cancel, answer that the request never began, and return true.
+ * If a waiting line is the request that is to be cancelled, answer that the request never began,
+ * and return true.
  */
 static bool cancel_waiting(void *arg, struct str line)
 {
@@ -289,7 +291,7 @@ static bool cancel_waiting(void *arg, struct str line)
 	return same;
 }
 
-/* Cancel the requests with the given id that came through the same connection. */
+/* Cancel the requests with the given id.  Only requests of the same connection are cancelled. */
 static int cancel_requests(struct asked *asked, struct err *err)
 {
 	owned(json_release) struct json wanted = JSON_INIT;
@@ -322,8 +324,8 @@ static int subscribe_client(struct asked *asked, struct err *err)
 	if (!read_params(asked, err))
 		return -(int)err->code;
 	/*
-	 * Send what is new to the older subscribers first, so that a new subscriber gets only later
-	 * events.
+	 * First send new events to the older subscribers, so that the new subscriber gets only
+	 * later events.
 	 */
 	news_send(asked->owner);
 	asked->client->subscribed = true;
@@ -335,8 +337,8 @@ static int subscribe_client(struct asked *asked, struct err *err)
 }
 
 /*
- * Run an operation that another strata process relayed, on the descriptors that came with the
- * request.
+ * Run an operation that another strata process has relayed.  The operation uses the descriptors
+ * that came with the request.
  */
 static int start_relayed(struct asked *asked, struct err *err)
 {
@@ -355,7 +357,10 @@ static int start_relayed(struct asked *asked, struct err *err)
 	return start_call(asked, CALL_RELAY, op, NULL, NULL, err);
 }
 
-/* Pass on a signal from the terminal of another strata process to the operation that it relayed. */
+/*
+ * Pass on a signal to a relayed operation.  The signal came from the terminal of the strata process
+ * that relayed the operation.
+ */
 static int signal_relayed(struct asked *asked, struct err *err)
 {
 	const struct kill_request *request = read_params(asked, err);
@@ -367,7 +372,7 @@ static int signal_relayed(struct asked *asked, struct err *err)
 		if (call->client != asked->client || call->kind != CALL_RELAY || !call->task.pid)
 			continue;
 		/*
-		 * Signal the whole process group, because children of the task may do parts of the
+		 * Signal the whole process group, because children of the task do parts of the
 		 * operation.
 		 */
 		(void)kill(-call->task.pid, sig);
@@ -378,8 +383,8 @@ static int signal_relayed(struct asked *asked, struct err *err)
 /* ------------------------------------------------------------- requests of clients */
 
 /*
- * The operations that need code of this file before or instead of a plain call.  serve returns 0 if
- * it has sent the answer, or has started a call that will send it.
+ * The operations that need more than a plain call, or something else.  serve returns 0 if it has
+ * sent the answer, or has started a call that will send the answer.
  */
 static const struct service {
 	const struct op *op;
@@ -406,7 +411,8 @@ static int serve_request(struct asked *asked, struct err *err)
 }
 
 /*
- * Whether clients can call an operation by its name.  Queries are called through 'query' instead.
+ * Whether clients can call an operation by its name.  Queries are called by the operation 'query'
+ * instead.
  */
 static bool is_method(const struct op *op)
 {
@@ -431,8 +437,8 @@ const struct op *methods_listed(size_t i)
 }
 
 /*
- * Whether a request has to wait, because it needs a task and its client has reached the limit of
- * tasks.
+ * Whether a request has to wait.  It has to wait if it needs a task and its client already has the
+ * maximum number of running requests.
  */
 static bool must_wait(const struct asked *asked)
 {
@@ -470,7 +476,10 @@ bool methods_handle_line(struct owner *owner, struct client *client, struct str 
 	} else if (is_request) {
 		(void)serve_request(&asked, &err);
 	}
-	/* A notification gets no answer.  A line that is not a valid request gets one. */
+	/*
+	 * A notification gets no answer.  A line that is not a valid request gets an error, even
+	 * without an id.
+	 */
 	if (err.code && (asked.request.id || !is_request))
 		client_send_error(client, asked.request.id,
 			code == RPC_NONE ? errcode_rpc(&err) : code, &err);

@@ -9,7 +9,7 @@
 #define NEWS_MAX 64
 
 struct news {
-	char ids[NEWS_MAX][NODE_ID]; /* in order from the newest to the oldest */
+	char ids[NEWS_MAX][NODE_ID]; /* ids of nodes, from the newest to the oldest */
 	size_t n;
 	int64_t since, newest;
 };
@@ -37,14 +37,14 @@ static void send_nodes(struct owner *owner, struct op_context *ctx, struct news 
 {
 	struct err ignored = { 0 };
 
-	/* Send the events in order of time. */
+	/* send the events in the order of time */
 	for (size_t i = news->n; i-- > 0;) {
 		struct history *history = &ctx->env->history;
 		struct json out = JSON_INIT;
 		struct noderow row;
 		struct node node;
 
-		/* The node may have been deleted in the meantime. */
+		/* the node may have been deleted since its id was read */
 		if (history_get(history, news->ids[i], ctx->arena, &node, &ignored) <= 0 ||
 			noderow_fill(ctx, ctx->arena, &node, &row, &ignored) < 0)
 			continue;
@@ -72,7 +72,9 @@ void news_send(struct owner *owner)
 	struct op_context ctx = { .arena = &arena };
 	struct news news = { .since = owner->told };
 	struct err ignored = { 0 };
-	/* The first call sends no node, but only notes the time of the newest node. */
+	/*
+	 * The first call only notes the time of the newest node.  It sends no events about nodes.
+	 */
 	bool heard = has_listener(owner) && owner->told;
 	struct env env;
 

@@ -1,8 +1,8 @@
 /*
- * news - sends events to subscribers when nodes have been made and when HEAD has moved.
+ * news - sends events to subscribers when nodes have been made, and when HEAD has moved.
  *
  * New nodes are found by reading the history.  So subscribers also get events for nodes that other
- * processes have made, though later.
+ * processes have made.  Such events are sent at the next reading.
  */
 #pragma once
 
@@ -11,7 +11,7 @@ struct owner;
 /* Send events after an operation that may have moved HEAD or made a node. */
 void news_after_operation(struct owner *owner);
 /*
- * Read the history, and send events for new nodes and for a movement of HEAD.  From then on these
- * count as known to subscribers.
+ * Read the history, and send events for new nodes and for a movement of HEAD.  The same nodes and
+ * the same movement cause no further events.
  */
 void news_send(struct owner *owner);

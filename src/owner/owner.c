@@ -20,16 +20,16 @@
 
 #define BACKLOG 128
 /*
- * Time to wait for the lock before it counts as held by another owner.  A process that calls
- * lock_is_held takes the lock for a moment, too.
+ * How long to wait for the lock before another owner is assumed to hold it.  A process that calls
+ * lock_is_held also takes the lock, for a moment.
  */
 #define PROBED_MS 200
 
 /* ----------------------------------------------------------------- the socket */
 
 /*
- * Make the address of the control socket.  It leads through /proc, because the path of the
- * environment may be too long for a socket address.
+ * Make the address of the control socket.  The path in it begins in /proc/self/fd, because the path
+ * of the environment may be too long for a socket address.
  */
 static int address_of(int run, const char *workspace, struct sockaddr_un *address, struct err *err)
 {
@@ -60,12 +60,12 @@ static int make_listener(int run, const char *workspace, struct err *err)
 	if (address_of(run, workspace, &address, err) < 0)
 		return -(int)err->code;
 	/*
-	 * This process holds the lock, so an existing socket file was left by an owner that was
-	 * killed.
+	 * This process holds the lock.  So if the socket file exists, an owner that was killed has
+	 * left it.
 	 */
 	snprintf(name, sizeof(name), "%s" OWNER_SOCKET, workspace);
 	(void)unlinkat(run, name, 0);
-	/* The mode is set first, because bind gives the socket file the mode of the socket. */
+	/* Set the mode before bind, because bind gives the socket file the mode of the socket. */
 	if (fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
 		listen(fd, BACKLOG) < 0)
 		return err_errno(err, "make the control socket '%s'", name);
@@ -127,9 +127,9 @@ void owner_say(const struct owner *owner, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	/*
-	 * Stderr is unbuffered and the line is one call, because the agent may be writing to the
-	 * same terminal.  The carriage return is for a terminal that the agent has put into raw
-	 * mode.
+	 * The agent may be writing to the same terminal.  So the whole line is written by one call,
+	 * and stderr is unbuffered.  If the agent has put the terminal into raw mode, the line
+	 * needs a carriage return.
 	 */
 	fprintf(stderr, "strata: %s%s\n", text, isatty(STDERR_FILENO) ? "\r" : "");
 }
@@ -193,8 +193,7 @@ static void release_owner(struct owner *owner)
 }
 
 /*
- * Read the row of the workspace.  Where there is no environment, this fails before any file is
- * made.
+ * Read the row of the workspace.  If there is no environment, this fails, before any file is made.
  */
 static int read_workspace(struct owner *owner, struct err *err)
 {

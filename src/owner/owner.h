@@ -1,13 +1,12 @@
 /*
- * owner - the one process that looks after a workspace.  It makes nodes of changes, serves the
- * control socket, runs the agent, and starts the agent again after a rollback.
+ * owner - the process that looks after a workspace.  It makes nodes of changes, serves the control
+ * socket, runs the agent, and starts the agent again after a rollback.
  *
  *	ROOT/run/NAME.owner   a file that the owner keeps locked (flock)
  *	ROOT/run/NAME.sock    the control socket (docs/PROTOCOL.md)
  *
- * The owner does no work itself.  Tasks (task.h) run the operations, and each task holds the
- * workspace's lock only as long as it needs the lock.  So no client's request can block another
- * client.
+ * The owner does no work itself.  Tasks (task.h) run the operations.  A task holds the workspace's
+ * lock only while it needs the lock.  So no client's request can block another client.
  */
 #pragma once
 #include <stdbool.h>
@@ -30,8 +29,8 @@ struct owner_options {
 	void (*tell)(void *arg, struct str line);
 	void *arg;
 	/*
-	 * Called in a task.  Runs an operation that another strata process relayed, and prints the
-	 * result.  Returns the exit status.
+	 * Run an operation that another strata process has relayed, and print its result.  Returns
+	 * the exit status.  This function is called in a task.
 	 */
 	int (*relayed)(const struct op *op, const struct relayedop *relayed);
 };

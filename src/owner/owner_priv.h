@@ -35,16 +35,17 @@ struct owner {
 	struct capturer capturer;
 	struct retainer retainer;
 	struct supervisor supervisor;
-	/* the live tree is an overlay, which is mounted only while a program runs in it */
+	/* the live tree is an overlay, so it is mounted only while a program runs in it */
 	bool mounted;
-	char head[NODE_ID]; /* the HEAD that subscribers were told of last */
-	int64_t told;       /* time of the newest node that subscribers were told of */
+	char head[NODE_ID]; /* id of HEAD in the last event about HEAD that subscribers got */
+	int64_t told;       /* time of the newest node that subscribers got an event for */
 	bool stopping;
 	int status;
 };
 
 /*
- * Whether a client's operation is running that writes to the environment.  Commands do not count.
+ * Whether an operation of a client is running that writes to the environment.  An operation that
+ * runs a command does not count.
  */
 bool owner_is_writing(const struct owner *owner);
 /* Whether a client's command is running that will make a node when it ends. */

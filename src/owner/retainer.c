@@ -35,7 +35,9 @@ void retainer_collect_if_due(struct retainer *retainer)
 	bool due = when_monotonic() - retainer->collected > RETAINER_GC_NS ||
 		   owner->options->request->max_bytes;
 
-	/* Start gc only while no operation writes, because gc makes such operations wait. */
+	/*
+	 * gc makes operations that write wait, so gc is started only while no such operation runs
+	 */
 	if (retainer->garbage && due && !retainer->busy && !owner_is_writing(owner) &&
 		!owner->capturer.capturing && !owner->stopping)
 		collect(retainer);
@@ -50,7 +52,7 @@ static void on_retained(struct owner *owner, const struct jsonread *answer)
 	retainer->busy = false;
 	if (result)
 		(void)jsonread_get_int(result, "dropped_count", &dropped);
-	/* The result is missing when the list of dropped nodes was too long for an answer. */
+	/* the result is missing if the list of dropped nodes was too long for an answer */
 	retainer->garbage |= !result || dropped > 0;
 	retainer_collect_if_due(retainer);
 }

@@ -3,14 +3,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RETAINER_NODES 50                          /* new nodes between two runs of retention */
+/* number of new nodes between two runs of retention */
+#define RETAINER_NODES 50
 #define RETAINER_GC_NS (INT64_C(300) * 1000000000) /* minimum time between two runs of gc */
 
 struct owner;
 
 struct retainer {
 	struct owner *owner;
-	unsigned nodes; /* nodes made since the last run of retention */
+	unsigned nodes; /* number of nodes since the last run of retention */
 	bool busy;      /* retention or gc is running */
 	bool garbage;   /* retention has dropped nodes since the last run of gc */
 	int64_t collected;

@@ -14,8 +14,8 @@
 #include "owner/owner_priv.h"
 
 /*
- * Returns the number of the workspace's last rollback, which any process may have made.  head is
- * set to the id of HEAD.
+ * Returns the number of the last rollback of the workspace.  Any process may have made that
+ * rollback.  head is set to the id of HEAD.
  */
 static int64_t last_rollback(struct owner *owner, char head[NODE_ID])
 {
@@ -80,7 +80,7 @@ static void say_denial(struct owner *owner, const struct jsonread *denial)
 		texts[3].len ? "; to allow it, " : "", (int)texts[3].len, texts[3].ptr);
 }
 
-/* Print what the policy has denied since the agent was started. */
+/* Print which accesses the policy has denied since the agent was started. */
 static void report_denials(struct owner *owner, const struct jsonread *result)
 {
 	const struct jsonread *list = result ? jsonread_member(result, "denials") : NULL;
@@ -238,7 +238,7 @@ void supervisor_signal(struct supervisor *supervisor, int sig)
 			supervisor->owner->options->request->argv.count ? 128 + sig : 0);
 		return;
 	}
-	/* A second signal to the owner kills the agent at once. */
+	/* after a second signal to the owner, the agent is killed at once */
 	if (supervisor->told)
 		sig = SIGKILL;
 	supervisor->told = sig;

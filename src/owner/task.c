@@ -11,9 +11,9 @@
 #include "sandbox/process.h"
 
 /*
- * Start a task with all signals blocked until the child has no signal handlers left.  The handlers
- * of the event loop write to a pipe, which the child shares with the owner.  So the owner would
- * mistake a signal to the child for a signal to itself.
+ * Start a task.  All signals are blocked until the child has no signal handlers any more.  The
+ * handlers of the event loop write to a pipe, which the child shares with the owner.  So a signal
+ * to the child would look like a signal to the owner.
  */
 int task_start(struct task_list *list, struct task *task, unsigned flags, struct err *err)
 {
@@ -47,8 +47,8 @@ int task_set_fds(const int std[3], int *const kept[], int n, struct err *err)
 			continue;
 		where[i] = PROCESS_FIRST_KEPT + count;
 		/*
-		 * Copy the descriptor to a higher number, because 0, 1 and 2 are about to be
-		 * replaced.
+		 * Copy the descriptor to a higher number, because the descriptors 0, 1 and 2 are
+		 * about to be replaced.
 		 */
 		fds[count] = fcntl(std[i], F_DUPFD_CLOEXEC, PROCESS_FIRST_KEPT);
 		if (fds[count++] < 0)
@@ -86,8 +86,8 @@ void task_reap(struct task_list *list)
 	int status;
 
 	/*
-	 * Only the tasks are waited for, because waitpid(-1) would also reap sandbox holders, which
-	 * other code waits for.
+	 * Wait only for tasks.  waitpid(-1) would also reap the holders of sandboxes, for which
+	 * other code waits.
 	 */
 	for (struct task **slot = &list->first; *slot;) {
 		struct task *task = *slot;
@@ -100,8 +100,7 @@ void task_reap(struct task_list *list)
 		*slot = task->next;
 		task->ended(task, pid < 0 ? 0 : status);
 		/*
-		 * Start over, since the callback may have changed the list by starting another
-		 * task.
+		 * Start over.  The callback may have started another task, and so changed the list.
 		 */
 		slot = &list->first;
 	}

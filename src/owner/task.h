@@ -13,8 +13,8 @@ struct task {
 	struct task *next;
 	pid_t pid;
 	/*
-	 * Called when the process has ended and the task is no longer in the list.  status is the
-	 * result of waitpid.
+	 * Called when the process has ended and the task has been removed from the list.  status is
+	 * the result of waitpid.
 	 */
 	void (*ended)(struct task *task, int status);
 };
@@ -24,25 +24,23 @@ struct task_list {
 };
 
 enum task_flags {
-	/*
-	 * put the task into a session of its own, which gets no signals from the owner's terminal
-	 */
+	/* the task gets a session of its own, which gets no signals from the owner's terminal */
 	TASK_SESSION = 1 << 0,
 };
 
 /*
- * Fork.  Returns 0 in the child, which has no signal handlers, and 1 in the owner, whose list now
- * has the task.
+ * Fork.  Returns 0 in the child, which has no signal handlers.  Returns 1 in the owner, and adds
+ * the task to its list.
  */
 int task_start(struct task_list *list, struct task *task, unsigned flags, struct err *err);
 /*
- * Called in the child.  Make the descriptors in std the standard ones (-1: /dev/null), keep the n
- * descriptors that kept points to, and close all others.  The kept descriptors get new numbers,
- * which are stored in the variables that kept points to.
+ * Set the descriptors of the child.  Those in std become the standard descriptors (-1: /dev/null).
+ * The n descriptors that kept points to are kept, under new numbers that are stored in the same
+ * variables.  All others are closed.
  */
 int task_set_fds(const int std[3], int *const kept[], int n, struct err *err);
-/* Called in the child: block a signal that a signalfd will receive later. */
+/* Block a signal in the child.  A signalfd will receive it later. */
 void task_block_signal(int sig);
 
-/* Call the 'ended' function of each task whose process has ended.  Called on SIGCHLD. */
+/* Call the 'ended' function of each task whose process has ended.  To be called on SIGCHLD. */
 void task_reap(struct task_list *list);
