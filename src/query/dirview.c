@@ -15,6 +15,12 @@ struct dirview {
 	struct view view;
 	int root;
 	struct dirview_options options;
+	/*
+	 * The directory that was used last stays open, because what is asked next is most often in
+	 * it.
+	 */
+	int kept;
+	char *kept_path;
 };
 
 static struct dirview *dirview_of(struct view *view)
@@ -22,12 +28,18 @@ static struct dirview *dirview_of(struct view *view)
 	return (struct dirview *)view; /* the view is the first member of struct dirview */
 }
 
-/* Returns a copy of path without slashes at its end, or NULL if no file can have this path. */
+/*
+ * Returns a copy of path without slashes at its end, or NULL if no file of the view can have this
+ * path.  at_open checks for ".." in all components but the last.
+ */
 static char *copy_path(struct str path)
 {
 	while (path.len && path.ptr[path.len - 1] == '/')
 		path.len--;
 	if (path.len && memchr(path.ptr, '\0', path.len))
+		return NULL;
+	if (path.len >= 2 && !memcmp(path.ptr + path.len - 2, "..", 2) &&
+		(path.len == 2 || path.ptr[path.len - 3] == '/'))
 		return NULL;
 	char *copy = mem_zalloc(path.len + 1);
 	if (path.len)
@@ -42,7 +54,8 @@ static char *copy_path(struct str path)
 static bool is_missing(const struct err *err)
 {
 	if (err->code == ERR_SYSTEM)
-		return err->errno_value == ENOTDIR || err->errno_value == ENAMETOOLONG;
+		return err->errno_value == ENOENT || err->errno_value == ENOTDIR ||
+		       err->errno_value == ELOOP || err->errno_value == ENAMETOOLONG;
 	return err->code == ERR_NOT_FOUND || err->code == ERR_DENIED;
 }
 
@@ -64,6 +77,60 @@ static int open_beneath(struct dirview *self, const char *path, int flags, struc
 	int fd = at_open(self->root, *path ? path : ".", flags, err);
 
 	return fd >= 0 ? fd : refuse(err);
+}
+
+/* Take over dir, which is open on the directory at path, and return it. */
+static int keep_directory(struct dirview *self, const char *path, int dir)
+{
+	close_fd(&self->kept);
+	free(self->kept_path);
+	self->kept = dir;
+	self->kept_path = mem_strdup(path);
+	return dir;
+}
+
+/*
+ * Returns a descriptor of the directory at path, which stays valid until another directory is asked
+ * for, or negative.  The error is that of at_open.
+ */
+static int open_directory(struct dirview *self, const char *path, struct err *err)
+{
+	if (!*path)
+		return self->root;
+	if (self->kept_path && !strcmp(self->kept_path, path))
+		return self->kept;
+	int dir = at_open(self->root, path, O_PATH | O_DIRECTORY, err);
+	return dir < 0 ? dir : keep_directory(self, path, dir);
+}
+
+/* Like open_directory, for the directory that contains path.  *name becomes the last name in path.
+ */
+static int open_parent(struct dirview *self, const char *path, const char **name, struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+
+	*name = slash ? slash + 1 : path;
+	if (!slash)
+		return self->root;
+	owned_mem char *parent = mem_printf("%.*s", (int)(slash - path), path);
+	return open_directory(self, parent, err);
+}
+
+/* Open the last name of path, whatever it is, without following a symlink. */
+static int open_entry(struct dirview *self, const char *path, int flags, struct err *err)
+{
+	const char *name;
+
+	if (!*path)
+		return open_beneath(self, path, flags, err);
+	int dir = open_parent(self, path, &name, err);
+	if (dir < 0)
+		return refuse(err);
+	int fd = at_name_open(dir, name, flags);
+	if (fd >= 0)
+		return fd;
+	err_number(err, -fd, "open '%.200s'", path);
+	return refuse(err);
 }
 
 /* -------------------------------------------------------------------- entries */
@@ -138,25 +205,22 @@ static int view_stat(struct view *view, struct str path, struct arena *arena, st
 	struct err *err)
 {
 	struct dirview *self = dirview_of(view);
-	owned_mem char *parent = copy_path(path);
+	owned_mem char *copy = copy_path(path);
 	struct err why = { 0 };
+	const char *name;
 
-	if (!parent)
+	if (!copy)
 		return 0;
-	if (!*parent)
+	if (!*copy)
 		return stat_root(self, entry, err);
-	char *slash = strrchr(parent, '/');
-	const char *name = arena_strdup(arena, slash ? slash + 1 : parent);
-	*(slash ?: parent) = '\0';
-	owned_fd int dir =
-		at_open(self->root, slash && *parent ? parent : ".", O_PATH | O_DIRECTORY, &why);
+	int dir = open_parent(self, copy, &name, &why);
 	if (dir < 0 && is_missing(&why))
 		return 0;
 	if (dir < 0) {
 		*err = why;
 		return refuse(err);
 	}
-	int r = read_entry(self, dir, name, arena, entry);
+	int r = read_entry(self, dir, arena_strdup(arena, name), arena, entry);
 	if (r > 0 && !entry->type)
 		return err_set(err, ERR_DENIED, "the attributes of '%.100s' cannot be read", name);
 	return r;
@@ -233,9 +297,17 @@ static int visit_batch(const struct batch *batch, view_visit visit, void *arg, s
 	return r;
 }
 
+/* Open a directory to list it, and keep it. */
+static int open_listed(struct dirview *self, const char *path, struct err *err)
+{
+	int fd = open_entry(self, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, err);
+
+	return fd < 0 ? fd : keep_directory(self, path, fd);
+}
+
 /*
- * List a directory in batches.  The directory is closed while entries are visited, because a walk
- * of deep directories would run out of descriptors otherwise.  It is opened again for every batch.
+ * List a directory in batches.  While the entries of a batch are visited, the directory may be
+ * closed, because a walk of deep directories would run out of descriptors otherwise.
  */
 static int view_list(struct view *view, const struct entry *dir, struct str path, view_visit visit,
 	void *arg, struct err *err)
@@ -244,22 +316,21 @@ static int view_list(struct view *view, const struct entry *dir, struct str path
 	owned(free_names) struct names names = { .text = BUF_INIT };
 	owned(free_batch) struct batch batch = { 0 };
 	owned_mem char *name = copy_path(path);
-	int r = 0;
 
 	if (!name)
 		return err_set(err, ERR_DENIED, "no such directory");
-	owned_fd int fd = open_beneath(self, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK, err);
-	if (fd < 0 || (r = read_names(fd, name, &names, err)) < 0)
-		return fd < 0 ? fd : r;
+	int fd = open_listed(self, name, err);
+	int r = fd < 0 ? fd : read_names(fd, name, &names, err);
+	if (r < 0)
+		return r;
 	size_t room = names.n < BATCH_MAX ? names.n : BATCH_MAX;
 	batch.entries = mem_alloc((room + 1) * sizeof(*batch.entries));
 	for (size_t from = 0; r == 0 && from < names.n; from += BATCH_MAX) {
 		if (from)
-			fd = open_beneath(self, name, O_PATH | O_DIRECTORY, err);
+			fd = open_directory(self, name, err);
 		if (fd < 0)
-			return fd;
+			return refuse(err);
 		read_batch(self, fd, &names, from, &batch);
-		close_fd(&fd);
 		r = visit_batch(&batch, visit, arg, err);
 	}
 	return r < 0 ? r : 0;
@@ -267,14 +338,13 @@ static int view_list(struct view *view, const struct entry *dir, struct str path
 
 /* -------------------------------------------------------------------- reading */
 
-static int check_regular(int fd, const char *path, struct err *err)
+static int stat_regular(int fd, const char *path, struct statx *stx, struct err *err)
 {
-	struct statx stx;
-	int r = at_fd_stat(fd, &stx);
+	int r = at_fd_stat(fd, stx);
 
 	if (r < 0)
 		return err_number(err, -r, "read the attributes of '%.200s'", path);
-	return S_ISREG(stx.stx_mode)
+	return S_ISREG(stx->stx_mode)
 		       ? 0
 		       : err_set(err, ERR_DENIED, "'%.200s' is not a regular file", path);
 }
@@ -285,19 +355,23 @@ static int check_regular(int fd, const char *path, struct err *err)
  * If a FIFO has taken the place of the file by then, it is opened without blocking, and the caller
  * checks the type again.
  */
-static int open_regular(struct dirview *self, const char *path, struct err *err)
+static int open_regular(struct dirview *self, const char *path, struct statx *stx, struct err *err)
 {
 	int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
-	owned_fd int found = open_beneath(self, path, O_PATH | O_NOFOLLOW, err);
+	owned_fd int found = open_entry(self, path, O_PATH, err);
 
-	if (found < 0 || check_regular(found, path, err) < 0)
+	if (found < 0 || stat_regular(found, path, stx, err) < 0)
 		return -(int)err->code;
 	/* O_NOATIME fails with EPERM unless this user owns the file. */
 	owned_fd int fd = resolve_reopen(found, flags | O_NOATIME);
 	if (fd == -EPERM)
 		fd = resolve_reopen(found, flags);
-	if (fd == -ENOENT)
-		return open_beneath(self, path, flags, err);
+	if (fd == -ENOENT) {
+		fd = open_entry(self, path, flags, err);
+		if (fd >= 0 && stat_regular(fd, path, stx, err) < 0)
+			return -(int)err->code;
+		return take_fd(&fd);
+	}
 	if (fd < 0) {
 		err_number(err, -fd, "open '%.200s'", path);
 		return refuse(err);
@@ -309,22 +383,28 @@ static int view_read(struct view *view, const struct entry *file, struct str pat
 	uint64_t length, content_sink sink, void *arg, struct err *err)
 {
 	owned_mem char *name = copy_path(path);
+	struct statx stx;
 
 	if (!name)
 		return err_set(err, ERR_DENIED, "no such file");
 	if (offset > INT64_MAX)
 		return 0;
-	owned_fd int fd = open_regular(dirview_of(view), name, err);
+	owned_fd int fd = open_regular(dirview_of(view), name, &stx, err);
 	if (fd < 0)
 		return fd;
-	int r = check_regular(fd, name, err);
-	return r < 0 ? r : content_read_fd(fd, name, offset, length, sink, arg, err);
+	/* The end of the file need not be looked for by a read that returns nothing. */
+	uint64_t rest = stx.stx_size > offset ? stx.stx_size - offset : 0;
+	return content_read_fd(fd, name, offset, length < rest ? length : rest, sink, arg, err);
 }
 
 static void view_close(struct view *view)
 {
-	close_fd(&dirview_of(view)->root);
-	free(view);
+	struct dirview *self = dirview_of(view);
+
+	close_fd(&self->root);
+	close_fd(&self->kept);
+	free(self->kept_path);
+	free(self);
 }
 
 static const struct view_ops dirview_ops = {
@@ -340,6 +420,7 @@ struct view *dirview_new(int root, const struct dirview_options *options)
 
 	self->view.ops = &dirview_ops;
 	self->root = root;
+	self->kept = -1;
 	self->options = *options;
 	return &self->view;
 }
