@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/random.h>
 
+#include "core/mem.h"
 #include "core/own.h"
 #include "core/when.h"
 
@@ -116,6 +117,52 @@ int history_each(struct history *history, history_visit visit, void *arg, struct
 	return visit_rows(db_query(history->db, err,
 				  "SELECT " NODE_COLUMNS " FROM node ORDER BY seq DESC", ""),
 		visit, arg, err);
+}
+
+#define PAGE_NODES 64
+
+/* Nodes that follow each other. */
+struct page {
+	struct node nodes[PAGE_NODES];
+	size_t n;
+	int64_t last; /* seq of the last of the nodes */
+	struct arena arena;
+};
+
+static int read_page(struct history *history, int64_t after, struct page *page, struct err *err)
+{
+	owned(db_donep) struct db_query *query = db_query(history->db, err,
+		"SELECT " NODE_COLUMNS ", seq FROM node WHERE seq > ? ORDER BY seq LIMIT ?", "ii",
+		after, (int64_t)PAGE_NODES);
+	int r = 0;
+
+	arena_release(&page->arena);
+	page->n = 0;
+	while (page->n < PAGE_NODES && (r = db_step(query, err)) > 0) {
+		r = node_from_row(query, &page->arena, &page->nodes[page->n++], err);
+		if (r < 0)
+			return r;
+		page->last = db_int(query, 4);
+	}
+	return r < 0 ? r : 0;
+}
+
+/*
+ * The nodes are read in pages, and no query is open while they are visited.  A query that stays
+ * open would keep the database from writing its log back.
+ */
+int history_forward(struct history *history, history_visit visit, void *arg, struct err *err)
+{
+	owned_mem struct page *page = mem_zalloc(sizeof(*page));
+	int r;
+
+	do {
+		r = read_page(history, page->last, page, err);
+		for (size_t i = 0; r == 0 && i < page->n; i++)
+			r = visit(arg, &page->nodes[i], err);
+	} while (r == 0 && page->n == PAGE_NODES);
+	arena_release(&page->arena);
+	return r < 0 ? r : 0;
 }
 
 int history_tips(struct history *history, history_visit visit, void *arg, struct err *err)

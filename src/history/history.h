@@ -28,12 +28,14 @@ struct history {
 int history_get(struct history *history, const char *id, struct arena *arena, struct node *node,
 	struct err *err);
 /*
- * history_each visits every node, beginning with the node that was added last.  history_ancestors
- * visits the node id, then its parent, and so on.  The callback returns a negative value to end the
- * visit with that error, or 1 to end it without an error.
+ * history_each visits every node, beginning with the node that was added last.  history_forward
+ * visits every node, beginning with the node that was added first.  history_ancestors visits the
+ * node id, then its parent, and so on.  The callback returns a negative value to end the visit with
+ * that error, or 1 to end it without an error.
  */
 typedef int (*history_visit)(void *arg, const struct node *node, struct err *err);
 int history_each(struct history *history, history_visit visit, void *arg, struct err *err);
+int history_forward(struct history *history, history_visit visit, void *arg, struct err *err);
 int history_ancestors(
 	struct history *history, const char *id, history_visit visit, void *arg, struct err *err);
 /* Visit the nodes that have no children. */

@@ -12,11 +12,14 @@
 struct course {
 	struct provider *provider;
 	struct str path;
+	/* Whether the caller wants to hear of a snapshot.  NULL: of all. */
+	lineage_wanted wanted;
 	lineage_visit visit;
 	void *arg;
 	bool all;     /* also visit snapshots in which path did not change */
 	bool settled; /* read contents if path may have changed and the attributes do not tell */
-	bool present;
+	char *before; /* the snapshot before; NULL: none */
+	bool present; /* whether that snapshot has the path */
 	struct entry previous;
 	char *previous_snapshot; /* the snapshot that the previous entry is from */
 	struct arena arenas[2]; /* hold the texts of the previous and the current entry, by turns */
@@ -66,28 +69,50 @@ static int find_change(struct course *course, const struct provider_snapshot *sn
 	return compare_content(course, snapshot, changed, err);
 }
 
-static int visit_snapshot(void *arg, const struct provider_snapshot *snapshot, struct err *err)
+static int report_version(
+	struct course *course, const struct lineage_version *version, struct err *err)
 {
-	struct course *course = arg;
+	if (!version->changed && !course->all)
+		return 0;
+	return course->visit(course->arg, version, err);
+}
+
+/* Whether the provider knows that the path is what it was in the snapshot before. */
+static bool is_known(const struct course *course, const struct provider_snapshot *snapshot)
+{
+	const struct provider_ops *ops = course->provider->ops;
+
+	return course->before && ops->unchanged &&
+	       ops->unchanged(course->before, snapshot, course->path);
+}
+
+static int report_unchanged(
+	struct course *course, const struct provider_snapshot *snapshot, struct err *err)
+{
+	const struct entry *entry = course->present ? &course->previous : NULL;
+	struct lineage_version version = {
+		.snapshot = snapshot,
+		.present = course->present,
+		.entry = entry,
+		.previous = entry,
+	};
+
+	return report_version(course, &version, err);
+}
+
+/* Look the path up in a snapshot, and compare it with the snapshot before. */
+static int look_up(struct course *course, const struct provider_snapshot *snapshot,
+	struct view *view, struct err *err)
+{
 	struct arena *arena = &course->arenas[course->turn];
-	struct err gone = { 0 };
 	struct entry entry;
 	bool changed;
-	int r;
 
 	arena_release(arena);
-	owned(view_closep) struct view *view =
-		course->provider->ops->open(course->provider, snapshot->name, &gone);
-	if (!view && gone.code == ERR_NOT_FOUND)
-		return 0; /* the snapshot was deleted meanwhile */
-	if (!view) {
-		*err = gone;
-		return -(int)err->code;
-	}
 	int there = view->ops->stat(view, course->path, arena, &entry, err);
 	if (there < 0)
 		return there;
-	r = find_change(course, snapshot, view->identified, there > 0, &entry, &changed, err);
+	int r = find_change(course, snapshot, view->identified, there > 0, &entry, &changed, err);
 	if (r < 0)
 		return r;
 	struct lineage_version version = {
@@ -97,9 +122,7 @@ static int visit_snapshot(void *arg, const struct provider_snapshot *snapshot, s
 		.entry = there > 0 ? &entry : NULL,
 		.previous = course->present ? &course->previous : NULL,
 	};
-	r = 0;
-	if (version.changed || course->all)
-		r = course->visit(course->arg, &version, err);
+	r = report_version(course, &version, err);
 	if (!version.changed)
 		return r;
 	free(course->previous_snapshot);
@@ -111,10 +134,38 @@ static int visit_snapshot(void *arg, const struct provider_snapshot *snapshot, s
 	return r;
 }
 
+static int visit_snapshot(void *arg, const struct provider_snapshot *snapshot, struct err *err)
+{
+	struct course *course = arg;
+	struct err gone = { 0 };
+	int r;
+
+	if (course->wanted && !course->wanted(course->arg, snapshot))
+		return 0;
+	if (is_known(course, snapshot)) {
+		r = report_unchanged(course, snapshot, err);
+	} else {
+		owned(view_closep) struct view *view =
+			course->provider->ops->open(course->provider, snapshot->name, &gone);
+
+		if (!view && gone.code == ERR_NOT_FOUND)
+			return 0; /* the snapshot was deleted meanwhile */
+		if (!view) {
+			*err = gone;
+			return -(int)err->code;
+		}
+		r = look_up(course, snapshot, view, err);
+	}
+	free(course->before);
+	course->before = mem_strdup(snapshot->name);
+	return r;
+}
+
 static int visit_snapshots(struct course course, struct err *err)
 {
 	int r = course.provider->ops->snapshots(course.provider, visit_snapshot, &course, err);
 
+	free(course.before);
 	free(course.previous_snapshot);
 	arena_release(&course.arenas[0]);
 	arena_release(&course.arenas[1]);
@@ -124,13 +175,24 @@ static int visit_snapshots(struct course course, struct err *err)
 int lineage_run(
 	struct provider *provider, struct str path, lineage_visit visit, void *arg, struct err *err)
 {
-	return visit_snapshots((struct course){ provider, path, visit, arg, .settled = true }, err);
+	return visit_snapshots((struct course){ .provider = provider,
+				       .path = path,
+				       .visit = visit,
+				       .arg = arg,
+				       .settled = true },
+		err);
 }
 
-int lineage_each(
-	struct provider *provider, struct str path, lineage_visit visit, void *arg, struct err *err)
+int lineage_each(struct provider *provider, struct str path, lineage_wanted wanted,
+	lineage_visit visit, void *arg, struct err *err)
 {
-	return visit_snapshots((struct course){ provider, path, visit, arg, .all = true }, err);
+	return visit_snapshots((struct course){ .provider = provider,
+				       .path = path,
+				       .wanted = wanted,
+				       .visit = visit,
+				       .arg = arg,
+				       .all = true },
+		err);
 }
 
 /* --------------------------------------------------------------------- blame */

@@ -19,16 +19,22 @@ struct lineage_version {
 typedef int (*lineage_visit)(void *arg, const struct lineage_version *version, struct err *err);
 
 /*
- * Visit each snapshot in which path differs from the snapshot before, the oldest first.  Every
- * snapshot is opened.  Content is read only if the views are not identified and the attributes are
- * the same: that of a file with another fileprint, or everything below a directory.
+ * Visit each snapshot in which path differs from the snapshot before, the oldest first.  A snapshot
+ * is opened unless the provider knows that path is unchanged in it.  Content is read only if the
+ * views are not identified and the attributes are the same: that of a file with another fileprint,
+ * or everything below a directory.
  */
 int lineage_run(struct provider *provider, struct str path, lineage_visit visit, void *arg,
 	struct err *err);
 
-/* Visit every snapshot, the oldest first, whether path changed in it or not. */
-int lineage_each(struct provider *provider, struct str path, lineage_visit visit, void *arg,
-	struct err *err);
+typedef bool (*lineage_wanted)(void *arg, const struct provider_snapshot *snapshot);
+
+/*
+ * Visit every snapshot that is wanted, the oldest first, whether path changed in it or not.  The
+ * snapshot before one is then the wanted snapshot before it.  wanted may be NULL.
+ */
+int lineage_each(struct provider *provider, struct str path, lineage_wanted wanted,
+	lineage_visit visit, void *arg, struct err *err);
 
 struct lineage_line {
 	const char *snapshot; /* the snapshot that added or changed the line */

@@ -3,6 +3,7 @@
 
 #include "core/mem.h"
 #include "core/own.h"
+#include "query/keytable.h"
 #include "query/lineage.h"
 #include "query/method_priv.h"
 
@@ -72,14 +73,20 @@ struct sightings {
 	bool absent; /* also list snapshots without the path */
 };
 
+static bool is_in_window(void *arg, const struct provider_snapshot *snapshot)
+{
+	const struct sightings *sightings = arg;
+
+	return method_in_window(snapshot->creation, sightings->req->after, sightings->req->before);
+}
+
 static int sighting_row(void *arg, const struct lineage_version *version, struct err *err)
 {
 	struct sightings *sightings = arg;
 	struct method_list *list = &sightings->list;
 	struct sighting seen = sighting_of(version);
 
-	if (!(seen.present || sightings->absent) ||
-		!method_in_window(seen.creation, sightings->req->after, sightings->req->before))
+	if (!(seen.present || sightings->absent))
 		return 0;
 	if (!method_list_row(list))
 		return list->truncated;
@@ -94,7 +101,8 @@ static int list_sightings(struct method_context *ctx, const struct course *req, 
 
 	echo_path(req, out);
 	method_list_open(&sightings.list, ctx, out, key, req->cursor, 0);
-	int r = lineage_each(req->dataset.provider, req->path.path, sighting_row, &sightings, err);
+	int r = lineage_each(
+		req->dataset.provider, req->path.path, is_in_window, sighting_row, &sightings, err);
 	return method_list_finish(&sightings.list, r, false);
 }
 
@@ -135,10 +143,28 @@ METHOD(snapshots_containing, course, "the snapshots that have a path",
 
 /* --------------------------------------------------------------- appearances */
 
+static int write_appearance(
+	const struct course *req, const char *key, const struct sighting *seen, struct json *out)
+{
+	echo_path(req, out);
+	if (!seen->snapshot) {
+		json_none(out, key);
+		return 0;
+	}
+	json_open(out, key, '{');
+	sighting_members(out, req->dataset.provider, seen);
+	json_close(out);
+	return 0;
+}
+
 struct appearance {
 	struct method_context *ctx;
 	struct sighting seen;
-	bool first;
+};
+
+struct moments {
+	struct method_context *ctx;
+	struct method_moments list;
 };
 
 static int note_appearance(void *arg, const struct lineage_version *version, struct err *err)
@@ -149,28 +175,42 @@ static int note_appearance(void *arg, const struct lineage_version *version, str
 		return 0;
 	appearance->seen = sighting_of(version);
 	appearance->seen.snapshot = arena_strdup(appearance->ctx->arena, version->snapshot->name);
-	return appearance->first;
+	return 1;
 }
 
-static int find_appearance(struct method_context *ctx, const struct course *req, bool first,
-	struct json *out, struct err *err)
+static int add_moment(void *arg, const struct provider_snapshot *snapshot, struct err *err)
 {
-	struct appearance appearance = { .ctx = ctx, .first = first };
-	const char *key = first ? "first" : "last";
-	int r = lineage_each(
-		req->dataset.provider, req->path.path, note_appearance, &appearance, err);
+	struct moments *moments = arg;
 
-	if (r < 0)
-		return r;
-	echo_path(req, out);
-	if (!appearance.seen.snapshot) {
-		json_none(out, key);
-		return 0;
-	}
-	json_open(out, key, '{');
-	sighting_members(out, req->dataset.provider, &appearance.seen);
-	json_close(out);
+	method_moments_add(moments->ctx, &moments->list, snapshot);
 	return 0;
+}
+
+/* Set *seen to the state of the path in a snapshot, which may have been deleted meanwhile. */
+static int look_at(struct method_context *ctx, const struct course *req,
+	const struct method_moment *moment, struct sighting *seen, struct err *err)
+{
+	struct provider *provider = req->dataset.provider;
+	struct provider_snapshot snapshot = { .name = moment->snapshot,
+		.creation = moment->creation };
+	struct err gone = { 0 };
+	struct entry entry;
+	owned(view_closep) struct view *view =
+		provider->ops->open(provider, moment->snapshot, &gone);
+
+	if (!view && gone.code == ERR_NOT_FOUND)
+		return 0;
+	if (!view) {
+		*err = gone;
+		return -(int)err->code;
+	}
+	int r = view->ops->stat(view, req->path.path, ctx->arena, &entry, err);
+	struct lineage_version version = {
+		.snapshot = &snapshot, .present = r > 0, .entry = &entry
+	};
+	if (r > 0)
+		*seen = sighting_of(&version);
+	return r;
 }
 
 static const struct param course_params[] = {
@@ -181,7 +221,12 @@ static const struct param course_params[] = {
 static int run_first_appearance(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
-	return find_appearance(ctx, request, true, out, err);
+	const struct course *req = request;
+	struct appearance appearance = { .ctx = ctx };
+	int r = lineage_each(
+		req->dataset.provider, req->path.path, NULL, note_appearance, &appearance, err);
+
+	return r < 0 ? r : write_appearance(req, "first", &appearance.seen, out);
 }
 
 const struct op method_first_appearance = {
@@ -193,10 +238,20 @@ const struct op method_first_appearance = {
 	.answer = run_first_appearance,
 };
 
+/* The newest snapshot most often has the path, so snapshots are opened from the newest on. */
 static int run_last_appearance(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
-	return find_appearance(ctx, request, false, out, err);
+	const struct course *req = request;
+	struct provider *provider = req->dataset.provider;
+	struct moments moments = { .ctx = ctx };
+	struct sighting seen = { 0 };
+	int r = provider->ops->snapshots(provider, add_moment, &moments, err);
+
+	for (size_t i = moments.list.n; r == 0 && i > 0; i--)
+		r = look_at(ctx, req, &moments.list.list[i - 1], &seen, err);
+	free(moments.list.list);
+	return r < 0 ? r : write_appearance(req, "last", &seen, out);
 }
 
 const struct op method_last_appearance = {
@@ -222,42 +277,74 @@ struct version {
 	struct method_moments moments;
 };
 
+/* A hash that an entry of the path had, and the index of its version. */
+struct known {
+	struct hash hash;
+	size_t version;
+};
+
 struct versions {
 	struct method_context *ctx;
 	const struct course *req;
 	struct version *list;
 	size_t n, cap;
-	size_t current; /* index of the version in the current snapshot */
+	struct keytable by_sum; /* from a prefix of sha256 to an index in list */
+	struct known *known;
+	size_t n_known, cap_known;
+	struct keytable by_hash; /* from a prefix of an entry's hash to an index in known */
+	size_t current;          /* index of the version in the current snapshot */
 };
 
 /* Returns the index of the version with this content.  If the version is new, it is added. */
 static size_t version_at(struct versions *versions, const struct hash *sha256, uint64_t size)
 {
-	for (size_t i = 0; i < versions->n; i++)
-		if (versions->list[i].size == size && hash_eq(&versions->list[i].sha256, sha256))
-			return i;
+	bool made;
+	size_t at = *keytable_at(
+		&versions->by_sum, hash_prefix(sha256) ^ size, (uint32_t)versions->n, &made);
+
+	for (; !made && at < versions->n; at++)
+		if (versions->list[at].size == size && hash_eq(&versions->list[at].sha256, sha256))
+			return at;
 	mem_grow(&versions->list, &versions->cap, versions->n);
 	versions->list[versions->n] = (struct version){ .sha256 = *sha256, .size = size };
 	return versions->n++;
 }
 
-static int read_version(
-	struct versions *versions, const struct lineage_version *version, struct err *err)
+/* Read a content that no entry had before, and find its version. */
+static int read_version(struct versions *versions, const struct provider_snapshot *snapshot,
+	const struct entry *entry, struct err *err)
 {
 	struct provider *provider = versions->req->dataset.provider;
-	owned(view_closep) struct view *view =
-		provider->ops->open(provider, version->snapshot->name, err);
+	owned(view_closep) struct view *view = provider->ops->open(provider, snapshot->name, err);
 	struct hash sha256;
 
 	if (!view)
 		return -(int)err->code;
-	/* If only attributes changed, the version stays the same. */
-	if (version->previous && entry_same_content(version->entry, version->previous))
-		return 0;
-	int r = method_sha256(view, version->entry, versions->req->path.path,
+	int r = method_sha256(view, entry, versions->req->path.path,
 		(uint64_t)versions->req->max_bytes, &sha256, err);
 	if (r >= 0)
-		versions->current = version_at(versions, &sha256, version->entry->size);
+		versions->current = version_at(versions, &sha256, entry->size);
+	return r;
+}
+
+/* Set the current version to that of an entry.  Equal hashes mean equal contents (provider.h). */
+static int find_version(
+	struct versions *versions, const struct lineage_version *version, struct err *err)
+{
+	const struct entry *entry = version->entry;
+	bool made;
+	uint32_t at = *keytable_at(
+		&versions->by_hash, hash_prefix(&entry->hash), (uint32_t)versions->n_known, &made);
+
+	if (!made && hash_eq(&versions->known[at].hash, &entry->hash)) {
+		versions->current = versions->known[at].version;
+		return 0;
+	}
+	int r = read_version(versions, version->snapshot, entry, err);
+	if (r < 0 || !made)
+		return r;
+	mem_grow(&versions->known, &versions->cap_known, versions->n_known);
+	versions->known[versions->n_known++] = (struct known){ entry->hash, versions->current };
 	return r;
 }
 
@@ -270,7 +357,7 @@ static int note_version(void *arg, const struct lineage_version *version, struct
 		version->entry->content == ENTRY_UNREAD)
 		return 0;
 	if (version->changed)
-		r = read_version(versions, version, err);
+		r = find_version(versions, version, err);
 	if (r >= 0)
 		method_moments_add(versions->ctx, &versions->list[versions->current].moments,
 			version->snapshot);
@@ -300,6 +387,9 @@ static void free_versions(struct versions *versions)
 	for (size_t i = 0; i < versions->n; i++)
 		free(versions->list[i].moments.list);
 	free(versions->list);
+	free(versions->known);
+	keytable_release(&versions->by_sum);
+	keytable_release(&versions->by_hash);
 }
 
 static int run_versions_of(
@@ -308,7 +398,8 @@ static int run_versions_of(
 	const struct course *req = request;
 	owned(free_versions) struct versions versions = { .ctx = ctx, .req = req };
 	struct method_list list;
-	int r = lineage_each(req->dataset.provider, req->path.path, note_version, &versions, err);
+	int r = lineage_each(
+		req->dataset.provider, req->path.path, NULL, note_version, &versions, err);
 
 	if (r < 0)
 		return r;

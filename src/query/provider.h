@@ -105,6 +105,12 @@ struct provider_ops {
 		const struct treediff_options *options, provider_change_visit visit, void *arg,
 		struct err *err);
 	/*
+	 * Whether it is known, without opening a snapshot, that path is the same in it as in the
+	 * snapshot before, and so is everything below path.  NULL: this is never known.
+	 */
+	bool (*unchanged)(
+		const char *before, const struct provider_snapshot *snapshot, struct str path);
+	/*
 	 * Returns a provider of the same dataset that has only the current snapshot and its
 	 * ancestors, without other branches.  The new provider lies in arena.  Returns NULL on
 	 * error.  The function pointer itself is NULL for providers without branches.

@@ -136,10 +136,30 @@ int strata_dataset(struct history *history, struct arena *arena, const char **na
 	return r;
 }
 
-/*
- * The ids of nodes.  They are collected first, since nodes are read newest first, but snapshots are
- * visited oldest first.
- */
+/* A listing of snapshots that is going on. */
+struct listing {
+	struct strata_provider *provider;
+	provider_snapshot_visit visit;
+	void *arg;
+};
+
+static int visit_node(void *arg, const struct node *node, struct err *err)
+{
+	struct listing *listing = arg;
+	struct provider_snapshot snapshot = {
+		.name = node->id,
+		.creation = node->time,
+		.used = -1,
+		.refer = -1,
+		.node = node,
+	};
+
+	memcpy(listing->provider->visited, node->id, NODE_ID);
+	listing->provider->visited_tree = node->tree;
+	return listing->visit(listing->arg, &snapshot, err);
+}
+
+/* The ids of the ancestors of a node, the newest first. */
 struct id_list {
 	char (*ids)[NODE_ID];
 	size_t n, cap;
@@ -154,32 +174,60 @@ static int add_id(void *arg, const struct node *node, struct err *err)
 	return 0;
 }
 
-static int snapshots(
-	struct provider *provider, provider_snapshot_visit visit, void *arg, struct err *err)
+/* Visit a node and its ancestors.  They can only be read newest first, so their ids come first. */
+static int visit_line(struct listing *listing, struct err *err)
 {
-	struct strata_provider *self = strata_provider(provider);
+	struct history *history = listing->provider->history;
 	struct id_list list = { 0 };
-	int r = self->from ? history_ancestors(self->history, self->from, add_id, &list, err)
-			   : history_each(self->history, add_id, &list, err);
+	int r = history_ancestors(history, listing->provider->from, add_id, &list, err);
 
 	for (size_t i = list.n; r == 0 && i > 0; i--) {
 		owned(arena_release) struct arena arena = { 0 };
 		struct node node;
 
-		r = history_get(self->history, list.ids[i - 1], &arena, &node, err);
-		if (r <= 0)
-			continue; /* the node was deleted meanwhile */
-		struct provider_snapshot snapshot = {
-			.name = node.id,
-			.creation = node.time,
-			.used = -1,
-			.refer = -1,
-			.node = &node,
-		};
-		r = visit(arg, &snapshot, err);
+		r = history_get(history, list.ids[i - 1], &arena, &node, err);
+		/* A node that was deleted meanwhile is left out. */
+		if (r > 0)
+			r = visit_node(listing, &node, err);
 	}
 	free(list.ids);
 	return r < 0 ? r : 0;
+}
+
+static int snapshots(
+	struct provider *provider, provider_snapshot_visit visit, void *arg, struct err *err)
+{
+	struct strata_provider *self = strata_provider(provider);
+	struct listing listing = { self, visit, arg };
+
+	return self->from ? visit_line(&listing, err)
+			  : history_forward(self->history, visit_node, &listing, err);
+}
+
+/* Whether a change of one path may be a change of the other: one contains the other. */
+static bool touches(struct str a, struct str b)
+{
+	return !a.len || !b.len || str_within(a, b) || str_within(b, a);
+}
+
+/*
+ * A node tells what changed since the node that it was made from.  If it does not have all changed
+ * paths, or none since the older tree could not be read, it tells nothing.
+ */
+static bool is_unchanged(
+	const char *before, const struct provider_snapshot *snapshot, struct str path)
+{
+	const struct node *node = snapshot->node;
+	const struct treediff_counts *counts = &node->counts;
+	uint64_t total = counts->added + counts->modified + counts->deleted + counts->renamed;
+
+	if (!total || total != node->n_paths || strcmp(node->made_from, before) != 0)
+		return false;
+	for (size_t i = 0; i < node->n_paths; i++)
+		if (touches(node->paths[i].path, path) ||
+			(node->paths[i].op == 'R' && touches(node->paths[i].new_path, path)))
+			return false;
+	return true;
 }
 
 static int node_of(struct strata_provider *self, const char *id, struct arena *arena,
@@ -220,6 +268,8 @@ static struct view *open_snapshot(struct provider *provider, const char *name, s
 	owned(arena_release) struct arena arena = { 0 };
 	struct node node;
 
+	if (self->visited[0] && !strcmp(name, self->visited))
+		return strata_view(self->history->store, &self->visited_tree, -1);
 	if (node_of(self, name, &arena, &node, err) < 0)
 		return NULL;
 	return strata_view(self->history->store, &node.tree, -1);
@@ -287,6 +337,7 @@ static const struct provider_ops strata_provider_ops = {
 	.resolve = resolve,
 	.open = open_snapshot,
 	.diff = diff,
+	.unchanged = is_unchanged,
 	.mainline = mainline,
 };
 

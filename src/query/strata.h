@@ -10,6 +10,9 @@ struct strata_provider {
 	struct history *history; /* borrowed */
 	const char *from;        /* only this node and its ancestors; NULL: all nodes */
 	const char *workspace;   /* name of the workspace whose HEAD is the current snapshot */
+	/* The node that was visited last, and its tree.  It is most often the one to be opened. */
+	char visited[NODE_ID];
+	struct hash visited_tree;
 };
 
 /*

@@ -224,6 +224,7 @@ void timed_init(struct timed *timed, struct provider *inner, struct timed_limit 
 			.resolve = resolve,
 			.open = open_snapshot,
 			.diff = inner->ops->diff ? diff : NULL,
+			.unchanged = inner->ops->unchanged,
 			.mainline = inner->ops->mainline ? mainline : NULL,
 		},
 		.inner = inner,

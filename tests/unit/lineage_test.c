@@ -138,7 +138,8 @@ static void tells_of_every_snapshot_when_asked(void **state)
 
 	tell_history(past, story, 7);
 	strata_provider_init(&provider, &past->history, NULL);
-	past_ok(past, lineage_each(&provider.provider, STR("a"), hear, &heard, past_err(past)));
+	past_ok(past,
+		lineage_each(&provider.provider, STR("a"), NULL, hear, &heard, past_err(past)));
 	assert_string_equal(heard.text.data, "0= 1+ 2= 3* 4* 5- 6=");
 	buf_release(&heard.text);
 }
