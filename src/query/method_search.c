@@ -2,11 +2,12 @@
  * method_search - methods that search lines, in one snapshot or in all.
  *
  * grep_history compares each snapshot with the next one.  So a file is searched again only if it
- * changed, and each content that a path ever had is read once.  Two lines of a path with the same
- * text are one match, even if the line moves in the file.  The search keeps three tables:
+ * changed.  Each content is read once, whatever paths had it.  Two lines of a path with the same
+ * text are one match, even if the line moves in the file.  The search keeps four tables:
  *
  *	lines      each (path, text) that was found, with its first and its last snapshot
- *	contents   each (path, content) that was read, with the lines found in it
+ *	contents   each (path, content) that there was, with the lines found in it
+ *	by_hash    for each content that was read, one of the elements of contents
  *	current    the content of each path in the current snapshot
  *
  * The last snapshot of a line is noted when a content with the line is replaced, or at the end.
@@ -22,7 +23,7 @@
 #include "query/walk.h"
 
 /* The most that grep_history keeps: pairs of a content and a line, and bytes of lines and paths. */
-#define FOUND_MAX ((size_t)4 << 20)
+#define FOUND_MAX ((size_t)1 << 20)
 #define TEXT_MAX ((size_t)64 << 20)
 #define HISTORY_LINE_MAX ((size_t)4 << 10) /* longer matching lines are cut */
 
@@ -119,11 +120,17 @@ struct line {
 	uint32_t first, last;  /* indices of moments */
 };
 
+struct finding {
+	uint32_t line;   /* index of the line */
+	uint64_t number; /* its line number in this content */
+};
+
 /*
  * The lines found in one content of one path: the elements found[start] to found[start + count -
  * 1].
  */
 struct content {
+	struct hash hash;
 	size_t start, count;
 };
 
@@ -139,10 +146,11 @@ struct past {
 	size_t n_lines, cap_lines;
 	struct content *contents;
 	size_t n_contents, cap_contents;
-	uint32_t *found;
+	struct finding *found;
 	size_t n_found, cap_found;
-	struct keytable by_line, by_content, current;
-	uint64_t unread; /* in all views so far */
+	struct keytable by_line, by_content, by_hash, current;
+	uint64_t searched; /* how many contents were read */
+	uint64_t unread;   /* in all views so far */
 	bool truncated;
 };
 
@@ -151,15 +159,14 @@ static uint32_t current_moment(const struct past *past)
 	return (uint32_t)(past->moments.n - 1);
 }
 
-static int note_match(void *arg, const struct search_match *match, struct err *err)
+/* Note that a content of path has a line with this text, in the current snapshot. */
+static void note_line(struct past *past, struct str path, struct str text, uint64_t number)
 {
-	struct past *past = arg;
-	struct str text = match->text;
 	bool made;
 
 	if (text.len > HISTORY_LINE_MAX)
 		text.len = HISTORY_LINE_MAX;
-	uint64_t key = entry_path_hash(entry_path_hash(ENTRY_PATH_ROOT, match->path), text);
+	uint64_t key = entry_path_hash(entry_path_hash(ENTRY_PATH_ROOT, path), text);
 	bool full = past->n_lines >= (size_t)past->req->max_results ||
 		    past->arena.total > TEXT_MAX || past->n_found >= FOUND_MAX;
 	/*
@@ -168,21 +175,58 @@ static int note_match(void *arg, const struct search_match *match, struct err *e
 	 */
 	if (full && (past->n_found >= FOUND_MAX || !keytable_has(&past->by_line, key))) {
 		past->truncated = true;
-		return 0;
+		return;
 	}
 	uint32_t line = *keytable_at(&past->by_line, key, (uint32_t)past->n_lines, &made);
 	if (made) {
 		mem_grow(&past->lines, &past->cap_lines, past->n_lines);
 		past->lines[past->n_lines++] = (struct line){
-			.path = arena_str(&past->arena, match->path),
+			.path = arena_str(&past->arena, path),
 			.text = arena_str(&past->arena, text),
-			.number = match->line,
+			.number = number,
 			.first = current_moment(past),
 		};
 	}
 	mem_grow(&past->found, &past->cap_found, past->n_found);
-	past->found[past->n_found++] = line;
+	past->found[past->n_found++] = (struct finding){ line, number };
+}
+
+static int note_match(void *arg, const struct search_match *match, struct err *err)
+{
+	note_line(arg, match->path, match->text, match->line);
 	return 0;
+}
+
+/* Note for path the lines that were found when another path had the same content. */
+static void copy_findings(struct past *past, struct str path, struct content from)
+{
+	for (size_t i = 0; i < from.count; i++) {
+		struct finding finding = past->found[from.start + i];
+
+		note_line(past, path, past->lines[finding.line].text, finding.number);
+	}
+}
+
+/* Find the lines in a content that path did not have before.  The content is read at most once. */
+static int add_content(
+	struct past *past, struct str path, const struct entry *entry, struct err *err)
+{
+	size_t start = past->n_found;
+	bool made;
+	uint32_t same = *keytable_at(
+		&past->by_hash, hash_prefix(&entry->hash), (uint32_t)past->n_contents, &made);
+	int r = 0;
+
+	if (!made && hash_eq(&past->contents[same].hash, &entry->hash)) {
+		copy_findings(past, path, past->contents[same]);
+	} else {
+		past->searched++;
+		r = search_file(&past->search, path, entry, err);
+	}
+	mem_grow(&past->contents, &past->cap_contents, past->n_contents);
+	past->contents[past->n_contents++] =
+		(struct content){ entry->hash, start, past->n_found - start };
+	return r;
 }
 
 /* Note that the lines of a content were last seen at a moment. */
@@ -191,7 +235,7 @@ static void note_last_seen(struct past *past, uint32_t content, uint32_t moment)
 	if (content == NOTHING)
 		return;
 	for (size_t i = 0; i < past->contents[content].count; i++)
-		past->lines[past->found[past->contents[content].start + i]].last = moment;
+		past->lines[past->found[past->contents[content].start + i].line].last = moment;
 }
 
 /*
@@ -211,14 +255,8 @@ static int note_content(
 
 		content = *keytable_at(&past->by_content, entry_path_hash(key, path),
 			(uint32_t)past->n_contents, &made);
-		if (made) {
-			size_t start = past->n_found;
-
-			r = search_file(&past->search, path, entry, err);
-			mem_grow(&past->contents, &past->cap_contents, past->n_contents);
-			past->contents[past->n_contents++] =
-				(struct content){ start, past->n_found - start };
-		}
+		if (made)
+			r = add_content(past, path, entry, err);
 	}
 	uint32_t *current = keytable_at(&past->current, path_key, NOTHING, &made);
 	if (*current != content && past->moments.n > 1)
@@ -287,6 +325,7 @@ static void free_past(struct past *past)
 	free(past->found);
 	keytable_release(&past->by_line);
 	keytable_release(&past->by_content);
+	keytable_release(&past->by_hash);
 	keytable_release(&past->current);
 }
 
@@ -332,7 +371,7 @@ static int run_grep_history(
 	json_str(out, "base", req->path.given);
 	write_lines(&past, out);
 	json_uint(out, "searched_snapshots", past.moments.n);
-	json_uint(out, "searched_contents", past.n_contents);
+	json_uint(out, "searched_contents", past.searched);
 	json_bool(out, "truncated", past.truncated);
 	method_unread(out, past.unread);
 	return 0;

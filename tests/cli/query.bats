@@ -102,6 +102,53 @@ q() {
 	is "$(q .last.message blame_path dataset=strata path=one)" '"one"'
 }
 
+@test "query follows a path past nodes that did not touch it" {
+	begin
+	put dir/a 1
+	put dir/b 1
+	node first >/dev/null
+	put dir/b 22
+	node second >/dev/null
+	put dir/a 333
+	node third >/dev/null
+	rm $W/dir/a
+	node fourth >/dev/null
+	put dir/a 4444
+	node fifth >/dev/null
+	mv $W/dir $W/moved
+	node sixth >/dev/null
+	mv $W/moved $W/dir
+	node seventh >/dev/null
+	strata checkout HEAD~5 >/dev/null
+	put dir/b 55555
+	node branch >/dev/null
+	local path snapshot
+	for path in dir/a dir/b moved/a; do
+		strata query list_snapshots | jq -r .snapshots[].name >names
+		while read -r snapshot; do
+			strata query list_dir snapshot="$snapshot" path="$(dirname $path)" 2>/dev/null >listing || echo '{"entries":[]}' >listing
+			jq -r --arg name "${path##*/}" '.entries[] | select(.name == $name) | .size' listing | paste -sd' '
+		done <names >looked_up
+		strata query file_history dataset=strata path="$path" | jq -r '.versions[] | .size // ""' >followed
+		is "$(paste names looked_up)" "$(paste names followed)"
+	done
+	is "$(paste -sd, followed)" ",,,,,,5,,"
+}
+
+@test "grep_history reads a content once, whatever paths had it" {
+	begin
+	put a needle
+	put copies/b needle
+	node first >/dev/null
+	mv $W/a $W/c
+	cp -r $W/copies $W/more
+	node second >/dev/null
+	strata query grep_history dataset=strata pattern=needle >reply
+	is "$(jq .searched_contents reply)" 1
+	is "$(jq -c '[.matches[] | [.path, .line]] | sort' reply)" '[["a",1],["c",1],["copies/b",1],["more/b",1]]'
+	is "$(jq -c '[.matches[] | select(.first == .last) | .path]' reply)" '["a","c","more/b"]'
+}
+
 @test "query compares nodes" {
 	three
 	is "$(q '[.changes[] | [.op, .path]]' diff_snapshots snap_a="$two" snap_b=HEAD)" '[["M","all"],["+","three"]]'
