@@ -20,11 +20,11 @@
 #define CLIENT_MAX 256 /* maximum number of connections at a time */
 /* maximum number of requests of one connection that run at a time; further requests wait */
 #define CLIENT_REQUESTS_MAX 64
-/* if a client has more unread bytes than this, the owner reads no more requests from it */
+/* maximum number of bytes of waiting requests; a request that does not fit is refused */
 #define CLIENT_WAITING_MAX RPC_LINE_MAX
-/* if a client has more unread bytes than this, its connection is closed */
+/* if a client has more unread bytes than this, the owner reads no more requests from it */
 #define CLIENT_FULL (1 << 20)
-/* bytes the client has not read; beyond it, the connection is closed */
+/* if a client has more unread bytes than this, its connection is closed */
 #define CLIENT_OUT_MAX (64 << 20)
 
 /*
