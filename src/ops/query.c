@@ -11,6 +11,7 @@
 #include "core/own.h"
 #include "ops/op.h"
 #include "ops/recovery.h"
+#include "query/btrfsfamily.h"
 #include "query/folders.h"
 #include "query/method.h"
 #include "query/strata.h"
@@ -20,6 +21,7 @@ struct query_request {
 	struct param_texts pairs;
 	const char *params;
 	struct param_texts folder;
+	struct param_texts provider;
 };
 
 struct query_result {
@@ -32,6 +34,8 @@ static const struct param params[] = {
 	PARAM(query_request, params, TEXT, 0, "its parameters as one JSON object"),
 	PARAM(query_request, folder, TEXTS, 0,
 		"also a folder of snapshots: DIR or NAME=DIR; may be given several times"),
+	PARAM(query_request, provider, TEXTS, 0,
+		"another source of snapshots to ask: btrfs; may be given several times"),
 	{ 0 },
 };
 
@@ -126,6 +130,16 @@ static int open_folders(struct sources *sources, const struct param_texts *given
 	return 0;
 }
 
+static int open_providers(struct sources *sources, const struct param_texts *given, struct err *err)
+{
+	for (size_t i = 0; i < given->count; i++) {
+		if (strcmp(given->list[i], "btrfs") != 0)
+			return err_set(err, ERR_USAGE, "no provider '%.80s'", given->list[i]);
+		registry_add(&sources->registry, btrfsfamily_new());
+	}
+	return 0;
+}
+
 static int call_method(struct op_context *ctx, const struct query_request *req, const char *name,
 	const struct jsonread *given, struct json *out, struct err *err)
 {
@@ -134,10 +148,12 @@ static int call_method(struct op_context *ctx, const struct query_request *req, 
 	int r = 0;
 
 	/* If there is no environment, only the folders are queried. */
-	if (!req->folder.count || has_environment(ctx))
+	if (!(req->folder.count || req->provider.count) || has_environment(ctx))
 		r = open_environment(ctx, &sources, err);
 	if (r >= 0 && req->folder.count)
 		r = open_folders(&sources, &req->folder, err);
+	if (r >= 0)
+		r = open_providers(&sources, &req->provider, err);
 	return r < 0 ? r : method_call(&method, name, given, out, err);
 }
 

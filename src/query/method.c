@@ -292,6 +292,12 @@ void method_cause(struct json *out, const struct provider_snapshot *snapshot)
 {
 	const struct node *node = snapshot->node;
 
+	if (snapshot->kind)
+		json_text(out, "kind", snapshot->kind);
+	if (snapshot->message)
+		json_text(out, "message", snapshot->message);
+	if (snapshot->cleanup)
+		json_text(out, "cleanup", snapshot->cleanup);
 	if (!node)
 		return;
 	json_text(out, "kind", node_kind_name(node->kind));

@@ -73,7 +73,7 @@ extern const struct op method_agent_info, method_bisect_change, method_blame_pat
 
 /* The shapes (core/schema.h) of the members that functions of this header write. */
 #define METHOD_MOMENT_SHAPE "{snapshot:text creation:int}"
-#define METHOD_CAUSE_SHAPE "kind?:text message?:text command?:[text] exit_status?:int"
+#define METHOD_CAUSE_SHAPE "kind?:text message?:text cleanup?:text command?:[text] exit_status?:int"
 #define METHOD_SNAPSHOT_SHAPE                                                                      \
 	"{name:text dataset:text snap:text creation:int used:int? refer:int? " METHOD_CAUSE_SHAPE  \
 	"}"
@@ -111,7 +111,7 @@ void method_moments_add(struct method_context *ctx, struct method_moments *momen
 	const struct provider_snapshot *snapshot);
 void method_moment_json(struct json *out, const char *key, const struct provider *provider,
 	const struct method_moment *moment);
-/* Write how the node of a snapshot was made; writes nothing if the provider is not strata. */
+/* Write how a snapshot was made, if that is known. */
 void method_cause(struct json *out, const struct provider_snapshot *snapshot);
 /* Returns the provider with only the ancestors of the current snapshot, or NULL on error. */
 struct provider *method_mainline(

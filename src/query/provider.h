@@ -24,6 +24,10 @@ struct provider_snapshot {
 	int64_t used;     /* bytes that only this snapshot holds; -1: not known */
 	int64_t refer; /* bytes of all its files; -1: not known here, perhaps the sum of its view */
 	const struct node *node; /* the node, if the provider is strata; else NULL */
+	/* How the snapshot was made, if the program that made it wrote that down; else NULL. */
+	const char *kind;    /* such as "pre" */
+	const char *message; /* UTF-8 */
+	const char *cleanup; /* the rule that will remove the snapshot */
 };
 
 struct provider_dataset {

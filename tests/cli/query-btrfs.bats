@@ -1,0 +1,228 @@
+# query --provider btrfs: snapshots on a real btrfs on a loop device.
+#
+# Other tests may mount btrfs at the same time, so every answer is filtered by the path of this one.
+load helpers
+load history
+
+teardown() {
+	local at
+	for at in root home/.snapshots home deep plain disk; do
+		umount "$at" 2>/dev/null || true
+	done
+	strata_teardown
+}
+
+# disk: an empty btrfs at disk.
+disk() {
+	need_root
+	need mkfs.btrfs btrfs
+	truncate -s 200M disk.img
+	PATH=$PATH:/usr/sbin:/sbin mkfs.btrfs -q disk.img >mkfs.txt 2>&1
+	mkdir disk
+	mount -o loop disk.img disk || unavailable "no loop devices"
+}
+
+vol() { btrfs -q subvolume "$@"; }
+
+# also_at DIR SUBVOLUME: mount a subvolume of the disk there, too.
+also_at() {
+	mkdir -p "$1"
+	mount -o subvol="$2" "$(findmnt -no SOURCE --target disk | sed 's/\[.*//')" "$1"
+}
+
+asking() { strata query --provider btrfs "$@"; }
+
+# q JQ-FILTER METHOD...: what the filter makes of the reply, compact, with ~ for this directory.
+q() {
+	local filter=$1
+	shift
+	asking "$@" | jq -c "$filter" | sed "s:${PWD#/}:~:g; s:/~:~:g"
+}
+
+# Names of datasets and snapshots of this test.
+datasets() { q '[.datasets[] | select(.name | startswith("'"${PWD#/}"'")) | [.name, .type, .mountpoint]]' list_datasets; }
+snapshots() { q '[.snapshots[] | .snap]' list_snapshots dataset="${PWD#/}/$1"; }
+
+# of DATASET@NAME: its whole name.
+of() { echo "${PWD#/}/$1"; }
+
+# info N TYPE DATE DESCRIPTION [CLEANUP]: the info.xml of snapper, as it writes it.
+info() {
+	printf '<?xml version="1.0"?>\n<snapshot>\n  <type>%s</type>\n  <num>%s</num>\n  <date>%s</date>\n' "$2" "$1" "$3"
+	[ "$2" != post ] || printf '  <pre_num>%s</pre_num>\n' $(($1 - 1))
+	printf '  <description>%s</description>\n' "$4"
+	[ -z "${5:-}" ] || printf '  <cleanup>%s</cleanup>\n' "$5"
+	printf '  <userdata>\n    <key>important</key>\n    <value>yes</value>\n  </userdata>\n</snapshot>\n'
+}
+
+# snapper SUBVOLUME N TYPE DESCRIPTION [CLEANUP]: what 'snapper create' leaves.
+snapper() {
+	mkdir "$1/.snapshots/$2"
+	info "$2" "$3" "2025-01-0$2 10:00:00" "$4" "${5:-}" >"$1/.snapshots/$2/info.xml"
+	vol snapshot -r "$1" "$1/.snapshots/$2/snapshot"
+}
+
+# home: a subvolume with three snapshots of snapper, mounted at home.
+home() {
+	disk
+	vol create disk/@home
+	vol create disk/@home/.snapshots
+	mkdir disk/@home/d
+	echo one >disk/@home/a
+	echo keep >disk/@home/d/keep
+	echo gone >disk/@home/d/gone
+	snapper disk/@home 1 single timeline timeline
+	echo two >disk/@home/a
+	snapper disk/@home 2 pre 'apt &lt;install&gt; &amp;c'
+	rm disk/@home/d/gone
+	echo new >disk/@home/new
+	mv disk/@home/d/keep disk/@home/kept
+	snapper disk/@home 3 post ''
+	also_at home @home
+}
+
+@test "snapper: a subvolume with its snapshots by number, and what info.xml tells" {
+	home
+	is "$(datasets)" '[["~/home","subvolume","~/home"]]'
+	is "$(snapshots home)" '["1","2","3"]'
+	is "$(q '[.snapshots[] | [.name, .dataset, .kind, .message, .cleanup]]' list_snapshots dataset="$(of home)")" \
+		'[["~/home@1","~/home","single","timeline","timeline"],["~/home@2","~/home","pre","apt <install> &c",null],["~/home@3","~/home","post",null,null]]'
+	# The kernel knows when they were made here, better than the file.
+	now=$(date +%s)
+	[ "$(asking list_snapshots dataset="$(of home)" | jq "[.snapshots[] | select(.creation > $now - 300 and .creation <= $now)] | length")" = 3 ]
+	is "$(q '[.datasets[] | select(.name == "'"$(of home)"'") | .avail > 1000000]' list_datasets)" '[true]'
+}
+
+@test "the methods that follow a path answer on btrfs" {
+	home
+	dataset=$(of home)
+	is "$(q '[.versions[] | [.snapshot, .present, .size]]' file_history dataset="$dataset" path=new)" \
+		'[["~/home@1",false,null],["~/home@2",false,null],["~/home@3",true,4]]'
+	is "$(q '[.versions[] | [.size, [.snapshots[].snapshot]]]' versions_of dataset="$dataset" path=a)" \
+		'[[4,["~/home@1"]],[4,["~/home@2","~/home@3"]]]'
+	is "$(q '[.deleted, .truncated]' find_deleted dataset="$dataset")" '[[{"path":"d/gone","type":"file"}],false]'
+	is "$(q '[.changes[] | [.op, .type, .path, .new_path]]' diff_snapshots snap_a="$dataset@1" snap_b="$dataset@3")" \
+		'[["M","file","a",null],["-","file","d/gone",null],["R","file","d/keep","kept"],["+","file","new",null]]'
+	is "$(q .diff file_diff snap_a="$dataset@1" snap_b="$dataset@2" path=a)" '"--- a/a\n+++ b/a\n@@ -1 +1 @@\n-one\n+two\n"'
+	is "$(q .content read_file snapshot="$dataset@1" path=/d/gone)" '"gone\n"'
+	is "$(q '[.matches[] | [.path, .text, .first.snapshot, .last.snapshot]]' grep_history dataset="$dataset" pattern='two|gone')" \
+		'[["d/gone","gone","~/home@1","~/home@2"],["a","two","~/home@2","~/home@3"]]'
+	is "$(q '[.last.snapshot, .last.kind]' blame_path dataset="$dataset" path=a)" '["~/home@2","pre"]'
+	is "$(q .written_bytes size_delta snap_a="$dataset@1" snap_b="$dataset@3")" 8
+	is "$(q '[.total_snapshots, .total_unique_bytes]' snapshot_cadence dataset="$dataset")" '[3,null]'
+}
+
+@test "files that did not change are not read" {
+	need strace
+	home
+	traced strace -f -o trace.txt -e trace=read,pread64 "$STRATA" query --provider btrfs versions_of dataset="$(of home)" path=kept >out.json
+	is "$(jq '.versions | length' out.json)" 1
+	# In all snapshots a file has one inode: of kept and of keep, which is only in the first two, one read each.
+	traced strace -f -o trace.txt -e trace=read,pread64 "$STRATA" query --provider btrfs versions_of dataset="$(of home)" path=d/keep >out.json
+	is "$(jq -c '[.versions[].snapshots | length]' out.json)" '[2]'
+	is "$(grep -cE 'read(64)?\([0-9]+, "keep' trace.txt)" 1
+	traced strace -f -o trace.txt -e trace=read,pread64 "$STRATA" query --provider btrfs diff_snapshots snap_a="$(of home)@1" snap_b="$(of home)@2" >out.json
+	is "$(jq -c '[.changes[].path]' out.json)" '["a"]'
+	run ! grep -E 'read(64)?\([0-9]+, "keep' trace.txt
+}
+
+@test "timeshift: writable snapshots below the top of the file system" {
+	disk
+	vol create disk/@
+	vol create disk/@home
+	echo one >disk/@/f
+	for date in 2025-01-01_10-00-01 2025-01-02_10-00-01; do
+		mkdir -p disk/timeshift-btrfs/snapshots/$date disk/timeshift-btrfs/snapshots-daily
+		vol snapshot disk/@ disk/timeshift-btrfs/snapshots/$date/@
+		vol snapshot disk/@home disk/timeshift-btrfs/snapshots/$date/@home
+		ln -s ../snapshots/$date disk/timeshift-btrfs/snapshots-daily/$date
+		echo two >disk/@/f
+	done
+	also_at root @
+	# What is mounted has the name of that place; @home is only seen below the top.
+	is "$(datasets)" '[["~/disk/_home","subvolume","~/disk/@home"],["~/root","subvolume","~/root"]]'
+	is "$(snapshots root)" '["2025-01-01_10-00-01","2025-01-02_10-00-01"]'
+	is "$(snapshots disk/_home)" '["2025-01-01_10-00-01","2025-01-02_10-00-01"]'
+	is "$(q .content read_file snapshot="$(of root)@2025-01-01_10-00-01" path=f)" '"one\n"'
+	is "$(q '[.changes[].path]' diff_snapshots snap_a="$(of root)@2025-01-01_10-00-01" snap_b="$(of root)@2025-01-02_10-00-01")" '["f"]'
+	# Restored: @ is a new subvolume made from a snapshot, and what it was is one more snapshot.
+	umount root
+	mkdir disk/timeshift-btrfs/snapshots/2025-01-03_10-00-01
+	mv disk/@ disk/timeshift-btrfs/snapshots/2025-01-03_10-00-01/@
+	vol snapshot disk/timeshift-btrfs/snapshots/2025-01-01_10-00-01/@ disk/@
+	also_at root @
+	is "$(snapshots root)" '["2025-01-03_10-00-01","2025-01-01_10-00-01","2025-01-02_10-00-01"]'
+}
+
+@test "plain read-only snapshots belong to what they were made from" {
+	disk
+	vol create disk/data
+	mkdir -p disk/snaps/2025-01-03 disk/snaps/2025-01-04
+	vol snapshot -r disk/data disk/snaps/data.20250101T0000
+	vol snapshot -r disk/data disk/snaps/before
+	vol snapshot -r disk/data disk/snaps/2025-01-03/data
+	vol snapshot -r disk/data disk/snaps/2025-01-04/data
+	vol snapshot -r disk/data disk/before
+	vol snapshot -r disk/snaps/before 'disk/again+1'
+	vol snapshot disk/snaps/before disk/writable
+	vol create disk/other
+	is "$(datasets)" '[["~/disk/data","subvolume","~/disk/data"]]'
+	# Names that two have are told apart by the directory; bytes that names cannot have are '_'.
+	is "$(snapshots disk/data)" '["data.20250101T0000","snaps:before","2025-01-03","2025-01-04","disk:before","again_1"]'
+	# A writable snapshot is a subvolume of its own, and may have snapshots.
+	vol snapshot -r disk/writable disk/snaps/writable.1
+	is "$(datasets)" '[["~/disk/data","subvolume","~/disk/data"],["~/disk/writable","subvolume","~/disk/writable"]]'
+	is "$(snapshots disk/writable)" '["writable.1"]'
+	fails 1 "strata: no dataset '$(of disk/other)'" asking list_snapshots dataset="$(of disk/other)"
+	fails 1 "strata: no snapshot 'writable.1'" asking list_dir snapshot="$(of disk/data)@writable.1" path=
+}
+
+@test "snapshots whose subvolume is gone, and those that were received" {
+	disk
+	mkdir disk/bk
+	for line in home root; do
+		vol create disk/$line
+		for day in 1 2; do
+			echo $day >disk/$line/f
+			vol snapshot -r disk/$line disk/$line.2025010$day
+		done
+		btrfs -q send disk/$line.20250101 2>/dev/null | btrfs -q receive disk/bk
+		btrfs -q send -p disk/$line.20250101 disk/$line.20250102 2>/dev/null | btrfs -q receive disk/bk
+		vol delete disk/$line.20250101 disk/$line.20250102 disk/$line
+	done
+	is "$(datasets)" '[["~/disk/bk/home","subvolume","~/disk/bk"],["~/disk/bk/root","subvolume","~/disk/bk"]]'
+	# They were all received now; the names say when they were made.
+	is "$(q '[.snapshots[] | [.snap, (.creation | todate)]]' list_snapshots dataset="$(of disk/bk/home)")" \
+		'[["home.20250101","2025-01-01T00:00:00Z"],["home.20250102","2025-01-02T00:00:00Z"]]'
+	is "$(q '[.changes[] | [.op, .path]]' diff_snapshots snap_a="$(of disk/bk/home)@home.20250101" snap_b="$(of disk/bk/home)@home.20250102")" '[["M","f"]]'
+	# Restored, the subvolume has its line again.
+	vol snapshot disk/bk/home.20250102 disk/home
+	is "$(datasets)" '[["~/disk/bk/root","subvolume","~/disk/bk"],["~/disk/home","subvolume","~/disk/home"]]'
+	is "$(snapshots disk/home)" '["home.20250101","home.20250102"]'
+}
+
+@test "what only looks like a snapshot is refused" {
+	home
+	mkdir -p home/.snapshots/7/snapshot home/.snapshots/8 home/.snapshots/9
+	echo fake >home/.snapshots/7/snapshot/a
+	ln -s ../1/snapshot home/.snapshots/8/snapshot
+	vol create home/.snapshots/9/snapshot
+	vol create disk/other
+	mkdir home/.snapshots/10
+	vol snapshot disk/other home/.snapshots/10/snapshot
+	is "$(snapshots home)" '["1","2","3"]'
+	for n in 7 8 9 10; do
+		fails 1 "strata: no snapshot '$n'" asking read_file snapshot="$(of home)@$n" path=a
+	done
+	# A mount or a directory in the place of a snapshot is not that snapshot.
+	mount -t tmpfs none home/.snapshots/1/snapshot
+	echo fake >home/.snapshots/1/snapshot/a
+	run -0 asking list_snapshots dataset="$(of home)"
+	umount home/.snapshots/1/snapshot
+	is "$(jq -c '[.snapshots[].snap]' <<<"$output")" '["2","3"]'
+	mv home/.snapshots/2 home/.snapshots/12
+	mkdir -p home/.snapshots/2/snapshot
+	fails 1 "strata: no snapshot '2'" asking read_file snapshot="$(of home)@2" path=a
+	is "$(snapshots home)" '["1","12","3"]'
+	fails 1 "strata: 'snapshot' must be a snapshot's name: DATASET@NAME" asking list_dir snapshot="$(of home)@.." path=
+}
