@@ -12,7 +12,7 @@
 enum passwd_field { NAME, PASSWORD, UID, GID, COMMENT, HOME, SHELL, PASSWD_FIELDS };
 enum group_field { GROUP_NAME, GROUP_PASSWORD, GROUP_ID, GROUP_MEMBERS, GROUP_FIELDS };
 
-/* Take off the text up to a separator, and the separator. */
+/* Take the text before a separator, and remove it from *text together with the separator. */
 static struct str take_until(struct str *text, char separator)
 {
 	const char *end = text->len ? memchr(text->ptr, separator, text->len) : NULL;
@@ -47,7 +47,7 @@ bool account_number(struct str text, uint32_t *number)
 			return false;
 		value = value * 10 + (uint64_t)(text.ptr[i] - '0');
 	}
-	/* The largest number stands for "no id" in every system call that takes ids. */
+	/* In every system call that takes ids, the largest number stands for "no id". */
 	if (value >= UINT32_MAX)
 		return false;
 	*number = (uint32_t)value;
@@ -98,7 +98,7 @@ static void copy_passwd(const struct str field[PASSWD_FIELDS], int n, struct acc
 }
 
 /*
- * Find a user by name or, if user is a number, by uid.  A uid without a line in the file counts as
+ * Find a user by name, or by uid if user is a number.  A uid that the file does not list counts as
  * found.
  */
 static bool find_passwd(struct str text, struct str user, struct account *out)

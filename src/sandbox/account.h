@@ -1,8 +1,8 @@
 /*
  * account - reads /etc/passwd and files like it, without the C library.
  *
- * The files are those of the tree that a command runs in, and are as untrusted as the tree.  The C
- * library's lookup functions would load modules from that tree.
+ * The files are those of the tree that a command runs in, and they are as untrusted as that tree.
+ * The C library's functions for this purpose would load modules from the tree.
  */
 #pragma once
 #include <stdbool.h>
@@ -27,9 +27,9 @@ struct account {
 void account_release(struct account *account);
 
 /*
- * Look user up in this process's /etc/passwd and /etc/group.  user is a name or a number,
- * optionally with ':' and the name or number of a group, which is then the user's only group.  A
- * user number that is not listed gets the group of the same number and the home "/".
+ * Find user in this process's /etc/passwd and /etc/group.  user is a name or a number.  A ':' and
+ * the name or number of a group may follow; the user then has only this group.  A user number that
+ * is not listed gets the group of the same number and the home "/".
  */
 int account_find(const char *user, struct account *out, struct err *err);
 /* As account_find, but passwd and group are the texts of these files. */
@@ -42,14 +42,14 @@ int account_find_in(struct str passwd, struct str group, const char *user, struc
  */
 struct str account_name(struct str passwd, uid_t uid);
 /*
- * Find the first range of a user, listed by name or number, in table, the text of /etc/subuid or
- * /etc/subgid.
+ * Find the first range of a user in table, which is the text of /etc/subuid or /etc/subgid.  The
+ * user may be listed by name or by number.
  */
 bool account_range(struct str table, struct str name, uid_t uid, uint32_t *first, uint32_t *count);
 
 /*
- * Take one line off text and split it at ':'.  Returns the number of fields, at most n, 0 for an
- * empty line, and -1 at the end of the text.
+ * Take one line from text and split it at ':'.  Returns the number of fields, at most n, or 0 for
+ * an empty line, or -1 at the end of the text.
  */
 int account_line(struct str *text, struct str *fields, int n);
 bool account_number(struct str text, uint32_t *number);

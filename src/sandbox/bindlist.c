@@ -11,14 +11,14 @@
 #include "core/buf.h"
 #include "core/own.h"
 
-#define LIST_MAX ((size_t)1 << 20) /* bytes that are read */
-#define RECORD_MIN 8               /* four texts, none of them empty */
+#define LIST_MAX ((size_t)1 << 20) /* number of bytes that are read */
+#define RECORD_MIN 8 /* bytes of the shortest record: four texts, none of them empty */
 
 int bindlist_new(struct err *err)
 {
 	owned_fd int list = memfd_create("strata-binds", MFD_CLOEXEC);
 
-	/* Several processes write to it, a record at a time. */
+	/* Several processes write records to the list, and each write must append one record. */
 	if (list < 0 || fcntl(list, F_SETFL, O_APPEND) < 0)
 		return err_errno(err, "make the list of binds");
 	return take_fd(&list);
@@ -47,8 +47,8 @@ int bindlist_add(int list, int mnt, const struct bindspecs *binds, struct err *e
 }
 
 /*
- * Take the text up to the next zero byte.  A zero byte follows the last text, even if the file was
- * cut off.
+ * Take the text up to the next zero byte.  The last text ends with a zero byte, too, even if the
+ * file was cut off.
  */
 static const char *take_text(const char **at, const char *end)
 {

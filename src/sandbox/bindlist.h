@@ -20,7 +20,7 @@ struct bindlist_entry {
 };
 
 int bindlist_new(struct err *err);
-/* Add the binds that an open mount namespace has. */
+/* Add the binds of a mount namespace.  mnt is a descriptor of the namespace. */
 int bindlist_add(int list, int mnt, const struct bindspecs *binds, struct err *err);
 /* Read all records into arena. */
 int bindlist_read(

@@ -1,11 +1,11 @@
 /*
- * The order matters:
+ * The order of the steps matters:
  *
- * 1. Make a mount namespace in which the host's mounts can be cloned.  In it, masks cover what the
- *    clones must not show.  If owners have to be mapped, the mounts below the binds are first
+ * 1. Make a mount namespace in which the host's mounts can be cloned.  Masks in it cover files that
+ *    the clones must not show.  If owners have to be mapped, the mounts below the binds are first
  *    covered with mapped copies.
  * 2. Clone the host's files of each bind.  A descriptor holds each clone, which is not mounted yet.
- * 3. Copy the sandbox's mounts, and mount the clones on their mount points there.
+ * 3. Copy the sandbox's mounts, and mount the clones on their mount points in the copy.
  *
  * A mount point is looked up from the root of the sandbox, without following links.
  */
@@ -34,14 +34,14 @@
 #define MOUNTS_TEXT_MAX ((size_t)16 << 20)
 #define POINT_MODE 0755
 #define POINT_FILE_MODE 0644
-/* Set-user-id bits and devices of the host do not work inside. */
+/* Set-user-id bits and devices of the host do not work in the sandbox. */
 #define ATTR_BIND (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 #define ATTR_MASK (ATTR_BIND | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY)
 
 /*
  * File systems that the kernel itself provides.  Their files obey the caller's ids in any
- * namespace: through the host's /proc a program inside would reach every process of the same user,
- * and through that process its root directory.
+ * namespace.  For example, the host's /proc would let a program in the sandbox reach every process
+ * of the same user, and through that process the root directory of the host.
  */
 static const struct {
 	const char *type;
@@ -77,7 +77,7 @@ static int empty_tree(struct err *err)
 
 /*
  * Mount an empty directory on a directory, or /dev/null on a file.  ENOENT is no failure: another
- * mask hides the path already.
+ * mask already hides the path.
  */
 static int cover(const char *path, struct err *err)
 {
@@ -103,10 +103,13 @@ static int cover(const char *path, struct err *err)
 struct hidden {
 	struct statx stx;
 	char device[32];
-	char *path; /* from the root of its file system; NULL: not found */
+	char *path; /* path from the root of its file system; NULL: not found */
 };
 
-/* Returns the part of path after dir, with its slash, or NULL if path does not lie in dir. */
+/*
+ * Returns the part of path after dir, including the slash.  Returns NULL if path does not lie in
+ * dir.
+ */
 static const char *path_below(const char *path, const char *dir)
 {
 	size_t len = strcmp(dir, "/") ? strlen(dir) : 0;
@@ -120,8 +123,8 @@ static char *join_paths(const char *dir, const char *rest)
 }
 
 /*
- * Find the mount that path lies in: the one with the longest mount point, and the last of these if
- * there are several.
+ * Find the mount that path lies in.  This is the mount with the longest mount point.  If several
+ * have the same mount point, it is the last one.
  */
 static bool find_mount(const char *path, char *mounts, struct mountinfo *found)
 {
@@ -149,7 +152,9 @@ static void locate_hidden(const char *path, char *mounts, struct hidden *hidden)
 	snprintf(hidden->device, sizeof(hidden->device), "%s", mount.device);
 }
 
-/* Cover the hidden directory where this mount shows it.  Several mounts may show it. */
+/*
+ * If this mount shows the hidden directory, cover the directory there.  Several mounts may show it.
+ */
 static int cover_hidden(const struct mountinfo *mount, const struct hidden *hidden, struct err *err)
 {
 	const char *rest = hidden->path && !strcmp(mount->device, hidden->device)
@@ -207,7 +212,7 @@ static int make_masks(const struct bindspecs *binds, const struct buf *mounts, s
 
 /* ----------------------------------------------------------------- submounts */
 
-/* Copies of the mounts below the binds, each to be mounted on top of the original. */
+/* Copies of the mounts below the binds.  Each copy is to be mounted on top of its original. */
 struct copies {
 	struct copy {
 		int tree;
@@ -230,7 +235,7 @@ static int copy_mapped(const char *point, int ids, struct copies *copies, struct
 	int tree = open_tree(
 		AT_FDCWD, point, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
 
-	/* Another mount hides this one. */
+	/* Another mount hides this mount, so no copy is needed. */
 	if (tree < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
 	if (tree < 0)
@@ -242,9 +247,10 @@ static int copy_mapped(const char *point, int ids, struct copies *copies, struct
 }
 
 /*
- * The kernel maps the owners of a tree of mounts only if every mount of the tree can map owners.
- * So the mounts below a bind are mapped one by one.  In a mount that cannot, such as the host's
- * /proc, files belong to nobody, and root inside has no more rights to them than any other user.
+ * Map the owners in the mounts below a bind, one mount after the other.  The kernel maps the owners
+ * of a tree of mounts only if every mount of the tree can map owners.  In a mount that cannot, such
+ * as the host's /proc, files belong to nobody, and root in the sandbox has no more rights to them
+ * than any other user.
  */
 static int map_submounts(
 	const struct bindspecs *binds, int ids, const struct buf *mounts, struct err *err)
@@ -257,7 +263,7 @@ static int map_submounts(
 	for (char *rest = text.data; mountinfo_next(&rest, &mount);)
 		if (is_shown(binds, mount.point) && copy_mapped(mount.point, ids, &copies, err) < 0)
 			return -(int)err->code;
-	/* The list names a mount before the mounts inside it. */
+	/* In the list, a mount comes before the mounts that lie in it. */
 	for (size_t i = 0; i < copies.n; i++)
 		if (move_mount(copies.list[i].tree, "", AT_FDCWD, copies.list[i].point,
 			    MOVE_MOUNT_F_EMPTY_PATH) < 0)
@@ -300,7 +306,7 @@ static int refuse_unmapped(int error, const char *host, char *mounts, struct err
 
 /*
  * Make the clone show the owners that files have on disk.  EPERM is no failure if the bind lies
- * below another one: its mount is mapped already.
+ * below another bind, since the mount of that bind was already mapped.
  */
 static int map_owners(const struct bindspecs *binds, const struct bindspec *bind, int tree, int ids,
 	const struct buf *mounts, struct err *err)
@@ -315,9 +321,9 @@ static int map_owners(const struct bindspecs *binds, const struct bindspec *bind
 }
 
 /*
- * Clone the host's files for the inside.  Restrictions and the mapping of owners are set only here,
+ * Clone the host's files for the sandbox.  Restrictions and the mapping of owners must be set here,
  * before the clone is mounted.  The clone includes the mounts below it, because an ordinary user
- * may not uncover what a mount of the host covers.
+ * may not uncover files that a mount of the host covers.
  */
 static int clone_host(const struct bindspecs *binds, const struct bindspec *bind, int ids,
 	const struct buf *mounts, struct err *err)
@@ -342,8 +348,8 @@ static int clone_host(const struct bindspecs *binds, const struct bindspec *bind
 /* -------------------------------------------------------------- mount points */
 
 /*
- * Whether the mount point lies in an earlier bind.  Nothing may be made there, since it would be
- * made on the host.
+ * Whether the mount point lies in an earlier bind.  Nothing may be made in that bind, since it
+ * would be made on the host.
  */
 static bool is_in_bind(const struct bindspecs *binds, size_t which)
 {
@@ -375,7 +381,7 @@ static int open_parent(int root, const char *parent, bool may_make, struct err *
 	return at_open(root, path, O_PATH | O_DIRECTORY, err);
 }
 
-/* Returns 1 when the mount point had to be made, else 0. */
+/* Find the mount point of a bind.  Returns 1 if it had to be made, else 0. */
 static int find_point(int dir, const char *name, int tree, bool may_make, struct err *err)
 {
 	struct statx host, point;
@@ -422,7 +428,7 @@ static int clone_all(const struct bindspecs *binds, int ids, int *trees, struct 
 	if (!binds->n)
 		return 0;
 	int r = mounts_unshare(err);
-	/* Read now, since a mask may cover this file later. */
+	/* Read this file now, since a mask may cover it later. */
 	if (r >= 0 && procfile_read("/proc/self/mountinfo", MOUNTS_TEXT_MAX, &mounts, err) < 0)
 		r = err_context(err, "see what is mounted");
 	if (r >= 0 && ids >= 0)
@@ -455,7 +461,10 @@ static int mount_all(const struct bindspecs *binds, int mnt, const int *trees, s
 	return made;
 }
 
-/* Mount all binds as root of the inside, so that mount points made on the way belong to it. */
+/*
+ * Mount all binds with the ids of the sandbox's root user, so that new mount points belong to that
+ * user.
+ */
 static int mount_all_as_root(
 	const struct bindspecs *binds, int mnt, const int *trees, struct err *err)
 {

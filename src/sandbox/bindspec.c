@@ -10,7 +10,7 @@
 #define PARTS_MAX 3
 
 /*
- * Split text at colons that have no backslash before them.  Returns the number of parts, or -1 if
+ * Split text at the colons without a backslash before them.  Returns the number of parts, or -1 if
  * there are too many.
  */
 static int split_parts(char *text, char *parts[PARTS_MAX])
@@ -82,7 +82,7 @@ static int check_inside(const char *inside, struct err *err)
 	return 0;
 }
 
-/* Find the path of the given file without symbolic links. */
+/* Find the path of the given file, with symbolic links resolved. */
 static int find_host(const char *given, struct arena *arena, const char **path, struct err *err)
 {
 	owned_fd int fd = at_open_given(given, O_PATH, 0, err);

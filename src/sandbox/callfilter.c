@@ -42,7 +42,7 @@ int callfilter_load(const struct sock_fprog *program, bool want_listener, struct
 		flags |= SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
 	long r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, program);
 	/*
-	 * Linux before 5.19 does not have this flag: there a signal interrupts a call that waits
+	 * Linux before 5.19 does not have this flag.  There a signal interrupts a call that waits
 	 * for its answer.
 	 */
 	if (r < 0 && errno == EINVAL && want_listener)
@@ -63,10 +63,7 @@ struct callfilter_listener {
 	struct seccomp_notif_resp *response;
 };
 
-/*
- * Whether fd is a listener.  This has to be checked, since processes of a sandbox may send any
- * descriptor.
- */
+/* Whether fd is a listener.  Check this, since processes of a sandbox may send any descriptor. */
 static bool is_listener(int fd, int proc)
 {
 	char name[32], target[PATH_MAX];
@@ -94,7 +91,7 @@ struct callfilter_listener *callfilter_listener_take(int fd, int proc, struct er
 		err_errno(err, "ask for the size of notifications");
 		return NULL;
 	}
-	/* Before Linux 6.6 this fails, and calls wait longer for their answers. */
+	/* Before Linux 6.6 this ioctl fails, and calls wait longer for their answers. */
 	(void)ioctl(fd, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
 	struct callfilter_listener *listener = mem_zalloc(sizeof(*listener));
 	listener->fd = take_fd(&taken);
@@ -123,7 +120,7 @@ int callfilter_listener_fd(const struct callfilter_listener *listener)
 
 /* ---------------------------------------------------------------------- paths */
 
-/* Add the names of path to out, and take "." and ".." out. */
+/* Add the names of path to out.  "."  and ".."  are resolved. */
 static void add_names(struct buf *out, struct str path)
 {
 	for (struct str name; (name = str_take_name(&path)).len;) {
@@ -139,15 +136,15 @@ static void add_names(struct buf *out, struct str path)
 	}
 }
 
-/* A thread that waits for an answer, and the /proc that shows it. */
+/* A thread that waits for an answer, and the /proc that lists this thread. */
 struct thread {
 	pid_t tid;
 	int proc;
 };
 
 /*
- * Add the target of a link in the thread's directory of /proc.  Returns false if the target is no
- * path.
+ * Add the path that a link in the thread's directory of /proc leads to.  Returns false if the link
+ * leads to no path.
  */
 static bool add_link(struct buf *out, const struct thread *thread, const char *name)
 {
@@ -161,8 +158,8 @@ static bool add_link(struct buf *out, const struct thread *thread, const char *n
 }
 
 /*
- * Add the path of fd: the directory where a relative path begins, or the file itself if the call
- * has no path.
+ * Add the path of fd.  A relative path of the call begins there.  If the call has no path, fd is
+ * the file itself.
  */
 static bool add_base(struct buf *out, const struct thread *thread, int fd)
 {
@@ -192,8 +189,8 @@ static bool find_path(
 		owned(buf_release) struct buf below = BUF_INIT;
 
 		/*
-		 * The thread may have called chroot.  Then ".." does not lead out of its root
-		 * directory.
+		 * The thread may have called chroot.  In that case ".."  does not lead out of its
+		 * root directory.
 		 */
 		add_names(&below, (struct str){ text, (size_t)len });
 		if (!add_link(out, &thread, "root"))
@@ -224,8 +221,8 @@ static const struct callfilter_call *find_call(const struct seccomp_data *data)
 }
 
 /*
- * Whether the call is an openat2 that can change nothing.  Its flags are in memory, where the
- * filter does not see them.
+ * Whether the call is an openat2 that can change nothing.  The flags of openat2 are in memory, so
+ * the filter cannot check them.
  */
 static bool only_reads(const struct seccomp_notif *request, const struct callfilter_call *call)
 {
@@ -263,7 +260,7 @@ static bool tell_of(const struct callfilter_listener *listener, const struct cal
 	threadview_process(listener->proc, event.tid, &event.pid, &event.inside);
 	for (int i = 0; i < 6; i++)
 		event.args[i] = request->data.args[i];
-	/* The thread may have been killed, and another one may have its number by now. */
+	/* The thread may have been killed, and another thread may have its number by now. */
 	if (!is_waiting(listener))
 		return false;
 	hear(arg, &event);

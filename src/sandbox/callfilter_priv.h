@@ -1,4 +1,4 @@
-/* callfilter_priv - what tools/mkcallfilter.c generates for callfilter.c. */
+/* callfilter_priv - the tables that tools/mkcallfilter.c generates for callfilter.c. */
 #pragma once
 #include <linux/filter.h>
 #include <stddef.h>
@@ -9,14 +9,15 @@
 #define CALLFILTER_NONE (-1)
 
 /*
- * A call that the listener is notified of.  The last four members say which argument of the call
- * (0: the first) each of these is, or CALLFILTER_NONE.
+ * A call that the listener is notified of.  Each of the last four members is the number of an
+ * argument of the call, counted from 0, or CALLFILTER_NONE.
  */
 struct callfilter_call {
 	uint32_t nr;
 	const char *name;
 	bool denied;
-	int8_t dirfd; /* directory of path; if there is no path, the file itself */
+	/* descriptor of the directory of path; if there is no path, of the file itself */
+	int8_t dirfd;
 	int8_t path, dirfd2, path2;
 };
 

@@ -38,8 +38,8 @@ static int open_mounted(struct err *err)
 }
 
 /*
- * Mount the hierarchy without attaching it to a path.  Root can do that even on a machine that has
- * only version 1 mounted.
+ * Mount the hierarchy without attaching it to a path.  Root can do this even on a machine on which
+ * only version 1 is mounted.
  */
 static int mount_detached(struct err *err)
 {
@@ -70,11 +70,13 @@ static int own_group(char path[PATH_MAX], struct err *err)
 
 static int remove_one(void *arg, int parent, const char *name, struct err *err)
 {
-	(void)unlinkat(parent, name, AT_REMOVEDIR); /* ENOTDIR: a file of the cgroup */
+	(void)unlinkat(parent, name, AT_REMOVEDIR); /* ENOTDIR: the name is a file of the cgroup */
 	return 0;
 }
 
-/* Remove a cgroup and the cgroups of commands below it, except where a process is left. */
+/*
+ * Remove a cgroup and the cgroups of commands below it.  A cgroup in which a process is left stays.
+ */
 static int remove_group(int parent, const char *name)
 {
 	struct err ignored = { 0 };
@@ -85,7 +87,7 @@ static int remove_group(int parent, const char *name)
 	return unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* Remove one of our cgroups if nobody has locked it: its holder was killed. */
+/* Remove a cgroup of strata if no process has locked it.  Its holder was then killed. */
 static int remove_if_left(void *arg, int parent, const char *name, struct err *err)
 {
 	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
@@ -108,7 +110,7 @@ static int make_in(int hierarchy, const char *own, struct cgroup *out, struct er
 	if (mkdirat(parent, out->name, 0755) < 0)
 		return err_errno(err, "make a cgroup");
 	dir = at_open(parent, out->name, O_RDONLY | O_DIRECTORY, err);
-	/* Another holder may have removed the cgroup before we could lock it. */
+	/* Another holder may have removed the cgroup before this process could lock it. */
 	if (dir < 0 || flock(dir, LOCK_SH | LOCK_NB) < 0 || !at_exists(dir, "cgroup.freeze")) {
 		(void)unlinkat(parent, out->name, AT_REMOVEDIR);
 		return err_set(err, ERR_UNSUPPORTED, "cgroups here cannot be frozen");
@@ -157,8 +159,8 @@ void cgroup_remove_left(int dir)
 /* ------------------------------------------------------------------- freezing */
 
 /*
- * Wait until the file events says that the cgroup is frozen.  poll returns when the file has
- * changed.
+ * Wait until the cgroup is frozen.  'events' is the cgroup's file of events; poll returns when this
+ * file has changed.
  */
 static int wait_frozen(int events, int wait_ms, struct err *err)
 {

@@ -12,14 +12,15 @@
 #include "sandbox/restriction.h"
 
 /*
- * After the header come n_argv + n_env texts, then cwd and user if there are any, then the lists of
- * the restriction.  A zero byte ends each text.
+ * The header of the file.  n_argv + n_env texts follow, then cwd and user if there are any, then
+ * the lists of the restriction.  A zero byte ends each text.
  */
 struct header {
 	struct inherited inherited;
 	uint32_t n_argv, n_env;
 	bool has_cwd, has_user, tty, wrapped, restricted;
-	struct restriction restriction; /* set if restricted; its pointers mean nothing */
+	/* valid if 'restricted' is set; its pointers have no meaning */
+	struct restriction restriction;
 };
 
 static void add_text(struct buf *out, const char *text)

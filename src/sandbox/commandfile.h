@@ -1,9 +1,9 @@
 /*
  * commandfile - a command on its way from a strata process to the holder of a sandbox.
  *
- * It is a memory file with the command's texts and the properties it inherits (inherited.h).  The
- * command's descriptors are sent beside it.  Both processes have the same user and version: see
- * HOLDER_VERSION.
+ * It is a memory file with the command's texts and the properties that the command inherits
+ * (inherited.h).  The command's descriptors are sent beside the file.  Both processes have the same
+ * user and the same version of strata: see HOLDER_VERSION.
  */
 #pragma once
 #include "core/err.h"
@@ -15,8 +15,9 @@
 /* Make the file.  Returns its descriptor. */
 int commandfile_write(const struct sandbox_command *command, struct err *err);
 /*
- * Read the members of command that concern the inside, into memory that is never freed.  warden
- * becomes the member of that name in the command's restriction: a descriptor cannot be in the file.
+ * Read the members of command that are needed in the sandbox, into memory that is never freed.
+ * warden is a descriptor, which cannot be in the file; it becomes the member of that name in the
+ * command's restriction.
  */
 int commandfile_read(int fd, int warden, struct sandbox_command *command,
 	struct inherited *inherited, struct err *err);

@@ -25,8 +25,8 @@
 enum { SENT_MNT, SENT_NET, SENT_FDS };
 
 struct answer {
-	int32_t points; /* negative: err says why */
-	uint32_t sent;  /* a bit for each of SENT_FDS */
+	int32_t points; /* number of mount points that were made; negative: the error is in err */
+	uint32_t sent;  /* one bit for each of SENT_FDS */
 	struct err err;
 };
 
@@ -34,7 +34,7 @@ struct answer {
 struct building {
 	const struct sandbox *sandbox;
 	const struct commandspace_plan *plan;
-	int proc, self; /* the host's /proc, and our directory in it */
+	int proc, self; /* the host's /proc, and this process's directory in it */
 	int net;        /* borrowed; -1: none */
 	int mnt;
 	struct mountplan_made mounts;
@@ -62,7 +62,7 @@ static int mount_sys(struct err *err)
 	owned_fd int tree =
 		mountcall_new("sysfs", NULL, MOUNT_ATTR_RDONLY | MOUNTCALL_DATA, &no_sys);
 	/*
-	 * The kernel allows a new /sys only where an existing one is visible with nothing mounted
+	 * The kernel allows a new /sys only where an existing one is visible and nothing is mounted
 	 * over parts of it.
 	 */
 	if (tree < 0)
@@ -71,8 +71,8 @@ static int mount_sys(struct err *err)
 }
 
 /*
- * A sysfs shows the network of the process that makes it, so this process joins the command's
- * first.
+ * Mount /sys in a process that has joined the command's network, since a sysfs shows the network of
+ * the process that makes it.
  */
 static int mount_sys_in_net(void *arg, struct err *err)
 {
@@ -87,13 +87,16 @@ static int mount_sys_in_net(void *arg, struct err *err)
 
 static int join_outer(const struct sandbox *sandbox, struct err *err)
 {
-	/* EINVAL: we are in that namespace already. */
+	/* EINVAL means that this process is already in that namespace. */
 	if (setns(sandbox->fds[SANDBOX_OUTER], CLONE_NEWUSER) < 0 && errno != EINVAL)
 		return err_errno(err, "join the sandbox");
 	return 0;
 }
 
-/* Open a new user namespace in which our root is not root.  Masks that nobody serves need it. */
+/*
+ * Open a new user namespace in which the id of root here is another id.  Masks that no process
+ * serves need such a namespace.
+ */
 static int open_nobody(int proc)
 {
 	owned(namespaces_release) struct namespaces made = NAMESPACES_INIT;
@@ -126,7 +129,7 @@ static int apply_plan(
 	return 0;
 }
 
-/* Make the mounts shared, so that later changes reach the copy for the inside. */
+/* Make the mounts shared, so that later changes reach the copy that the command uses. */
 static int share_mounts(struct err *err)
 {
 	struct mount_attr shared = { .propagation = MS_SHARED };
@@ -150,7 +153,7 @@ static int copy_mounts(struct building *building, struct err *err)
 		sandbox->fds[SANDBOX_BINDS], building->mnt, &building->plan->binds, err);
 }
 
-/* Returns the number of mount points that were made. */
+/* Build the mounts of the command.  Returns the number of mount points that were made. */
 static int build_mounts(struct building *building, struct err *err)
 {
 	const struct commandspace_plan *plan = building->plan;
@@ -165,7 +168,7 @@ static int build_mounts(struct building *building, struct err *err)
 	if (plan->mounts) {
 		mounts = *plan->mounts;
 		mounts.owner = sandbox->shifted ? IDS_FIRST : 0;
-		/* Only a warden can serve the masks' file system. */
+		/* Only a warden can serve the file system of the masks. */
 		mounts.device = plan->keep ? maskfs_open(&why) : -1;
 		mounts.nobody =
 			mounts.device < 0 || mounts.changes ? open_nobody(building->proc) : -1;
@@ -204,10 +207,10 @@ static int leave_standard_files(struct err *err)
 }
 
 /*
- * Start a session, and close all descriptors that the warden does not need.  The connection to the
- * holder must not stay open here: the holder learns from its closing that the strata which runs the
- * command has ended.  And whoever reads from a pipe waits until all processes that can write to it
- * have closed it.
+ * Start a session, and close all descriptors that the warden does not need.  The warden must not
+ * keep the connection to the holder: when the connection is closed, the holder knows that the
+ * strata process which runs the command has ended.  It must not keep a pipe of the caller either,
+ * since the reader of a pipe waits until all writers have closed it.
  */
 static int become_keeper(const struct sandbox *sandbox, const struct commandspace_plan *plan,
 	const int sockets[2], struct err *err)

@@ -2,15 +2,15 @@
  * commandspace - the namespaces that one command has for itself.
  *
  * A command can have mounts of its own: a copy of the sandbox's mounts, with binds (bindmounts.h)
- * and under a plan (mountplan.h).  It can also have a network of its own.  Programs that it starts
- * share both.
+ * and under a plan (mountplan.h).  It can also have a network of its own.  Programs that the
+ * command starts share its mounts and its network.
  *
- * The mounts are made in the user namespace that the sandbox was built in, and copied to the user
- * namespace of the inside, where they are locked.  A child makes them, because a process that has
- * joined a sandbox's mounts cannot return.  The child is not in the sandbox's PID namespace, so no
- * program inside can reach it.  If there is work to do while the command runs, the child stays in
- * its namespaces as the command's warden: it may change the mounts, and its changes reach the
- * command.
+ * The mounts are made in the user namespace that the sandbox was built in.  Then they are copied to
+ * the user namespace in which programs of the sandbox run, where they are locked.  A child makes
+ * the mounts, because a process that has joined a sandbox's mounts cannot return.  The child is not
+ * in the sandbox's PID namespace, so no program of the sandbox can reach it.  If there is work to
+ * do while the command runs, the child stays in its namespaces as the command's warden.  The warden
+ * may change the mounts, and its changes reach the command.
  */
 #pragma once
 #include <sys/types.h>
@@ -20,13 +20,13 @@
 #include "sandbox/mountplan.h"
 #include "sandbox/sandbox.h"
 
-/* What a warden works with. */
+/* The data for the work of a warden. */
 struct commandspace_warden {
 	struct mountplan_made *mounts; /* NULL: there is no plan */
-	int proc;                      /* of the warden's own PID namespace; O_PATH */
+	int proc;                      /* /proc of the warden's own PID namespace; O_PATH */
 	unsigned long long mnt;        /* inode number of the command's mount namespace */
-	int net;                       /* the command's own network namespace; -1: none */
-	int socket; /* to the command's process, before that executes the command */
+	int net;    /* descriptor of the command's own network namespace; -1: none */
+	int socket; /* socket to the process that will become the command */
 };
 
 #define COMMANDSPACE_FDS_MAX 13
@@ -34,34 +34,35 @@ struct commandspace_warden {
 struct commandspace_plan {
 	struct bindspecs binds;
 	/*
-	 * NULL: none.  commandspace_make sets owner, device and nobody in a copy.  Stubs need a
-	 * warden.
+	 * NULL: there is no plan.  commandspace_make sets owner, device and nobody in a copy of the
+	 * plan.  Stubs need a warden.
 	 */
 	const struct mountplan *mounts;
 	/*
-	 * Complete the copy of mounts that it is given.  It is called before the plan is applied,
-	 * with the tree as the command will see it, binds included, as its root.  NULL: mounts is
-	 * complete.
+	 * Complete a copy of mounts, which is passed to this function.  It is called before the
+	 * plan is applied.  The root directory is then the tree as the command will see it,
+	 * including binds.  NULL: mounts is already complete.
 	 */
 	int (*look)(void *arg, struct mountplan *mounts, struct err *err);
 	void *look_arg;
 	/*
-	 * Make the command's network, in the user namespace that the sandbox was built in and with
-	 * the files of the host.  Returns a descriptor of the namespace, which still belongs to
-	 * make_net.  NULL: the command has the sandbox's network.
+	 * Make the command's network.  This function is called in the user namespace that the
+	 * sandbox was built in, with the files of the host.  Returns a descriptor of the namespace,
+	 * which still belongs to make_net.  NULL: the command has the sandbox's network.
 	 */
 	int (*make_net)(void *arg, struct err *err);
 	void *net_arg;
 	/*
-	 * Do the work of the warden, in the command's outer mount namespace and in a session of its
-	 * own.  The result is the warden's exit status.  NULL: there is no warden.
+	 * Do the work of the warden.  This function is called in the command's outer mount
+	 * namespace, and in a session of its own.  The result is the warden's exit status.  NULL:
+	 * there is no warden.
 	 */
 	int (*keep)(void *arg, const struct commandspace_warden *warden);
 	void *keep_arg;
 	/*
 	 * The descriptors that the functions above use.  Elements that are -1 are ignored.  A
-	 * warden inherits no other descriptors, not even 0, 1 and 2, since it may outlive the
-	 * process that made it.
+	 * warden inherits no other descriptors, not even 0, 1 and 2, since the warden may outlive
+	 * the process that made it.
 	 */
 	int fds[COMMANDSPACE_FDS_MAX];
 	size_t n_fds;
@@ -69,12 +70,13 @@ struct commandspace_plan {
 
 /* Namespaces for sandbox_run, which borrows them. */
 struct commandspace {
-	int mnt;    /* the mount namespace */
-	int net;    /* the network namespace; -1: that of the sandbox */
+	int mnt;    /* descriptor of the mount namespace */
+	int net;    /* descriptor of the network namespace; -1: the sandbox's is used */
 	int warden; /* socket to the warden; -1: there is none */
 	int keeper; /* pidfd of the warden; -1: there is none */
-	pid_t pid;  /* the warden, a child of ours to be waited for; 0: there is none */
-	int points; /* mount points that were made for binds, and stay in the tree */
+	/* pid of the warden, a child of this process to be waited for; 0: there is none */
+	pid_t pid;
+	int points; /* number of mount points that were made for binds, and stay in the tree */
 };
 
 #define COMMANDSPACE_INIT                                                                          \

@@ -1,22 +1,22 @@
 /*
- * The filter is made from a table, with a block for each architecture whose calls the kernel
+ * The filter is made from a table.  It has a block for each architecture whose calls the kernel
  * accepts, and a rule for each call.  Calls of 32-bit and x32 programs have numbers of their own.
  *
- * Without a network:
+ * Without a network, these calls are refused:
  *
- *	socket(AF_VSOCK), socket(AF_QIPCRTR)  these families have no network namespaces
- *	socketcall(SYS_SOCKET)    the family lies in memory, which a filter cannot read:
- *	                          32-bit programs that use this call have no sockets
- *	io_uring_setup            IORING_OP_SOCKET makes sockets that no filter sees
+ * 	socket(AF_VSOCK), socket(AF_QIPCRTR)  these families have no network namespaces
+ * 	socketcall(SYS_SOCKET)    the family lies in memory, which a filter cannot read:
+ * 	                          32-bit programs that use this call have no sockets
+ * 	io_uring_setup            IORING_OP_SOCKET makes sockets that no filter sees
  *
- * Always, since any directory of a sandbox may lie on btrfs:
+ * These are always refused, since any directory of a sandbox may lie on btrfs:
  *
- *	BTRFS_IOC_SNAP_DESTROY_V2    takes the number of a subvolume anywhere on the file
- *	                             system.  The older call, which takes a name, is allowed
- *	BTRFS_IOC_SUBVOL_SETFLAGS    makes a live tree read-only, so that nothing can roll it back
+ * 	BTRFS_IOC_SNAP_DESTROY_V2    takes the number of a subvolume anywhere on the file
+ * 	                             system.  The older call, which takes a name, is allowed
+ * 	BTRFS_IOC_SUBVOL_SETFLAGS    makes a live tree read-only, so that nothing can roll it back
  *
- * A refused call fails with the error of a kernel or a file system that does not have it, or with
- * EPERM.
+ * A refused call fails with EPERM, or with the error of a kernel or file system that does not have
+ * the call.
  */
 #include "sandbox/confine.h"
 
@@ -31,17 +31,17 @@
 #include "sandbox/bpf.h"
 
 #define ANY (-1)
-#define X32_IOCTL_NR 514 /* differs from that of x86-64 */
+#define X32_IOCTL_NR 514 /* number of ioctl for x32, which differs from that of x86-64 */
 #define I386_IOCTL_NR 54
 #define I386_SOCKETCALL_NR 102
 #define I386_SOCKET_NR 359
 #define ARM_IOCTL_NR 54
 #define ARM_SOCKET_NR 281
-#define IO_URING_SETUP_NR 425 /* the same everywhere */
+#define IO_URING_SETUP_NR 425 /* the same number on all architectures */
 
 struct rule {
 	uint32_t call;
-	int argument; /* the argument that is compared with value; ANY: none */
+	int argument; /* number of the argument that is compared with value; ANY: none */
 	uint32_t value;
 	int error;
 	bool for_no_net;
@@ -112,9 +112,9 @@ static void put_number(struct filter *filter)
 }
 
 /*
- * Add one rule.  It compares only the lower half of an argument, since families and ioctl requests
- * have 32 bits in the kernel.  The number of the call is in the accumulator before and after the
- * rule.
+ * Add one rule.  It compares only the lower half of an argument, since the kernel uses only 32 bits
+ * of families and ioctl requests.  Before and after the rule, the number of the call is in the
+ * accumulator.
  */
 static void put_rule(struct filter *filter, const struct rule *rule)
 {
@@ -134,7 +134,7 @@ static void put_rule(struct filter *filter, const struct rule *rule)
 	put_number(filter);
 }
 
-/* Add the rules for one architecture.  Calls of other architectures jump over them. */
+/* Add the rules for one architecture.  Calls of other architectures jump over these rules. */
 static void put_block(
 	struct filter *filter, uint32_t arch, const struct rule *rules, size_t n, bool no_net)
 {
@@ -159,9 +159,9 @@ int confine_calls(bool no_net, struct err *err)
 
 	struct sock_fprog program = { filter.n, filter.words };
 	/*
-	 * With CAP_SYS_ADMIN there is no need for PR_SET_NO_NEW_PRIVS, which would break sudo.
-	 * Kernels before 5.16 turn mitigations of speculation on for filtered processes, which slow
-	 * all programs inside down.  This filter does not need those mitigations, so
+	 * With CAP_SYS_ADMIN, PR_SET_NO_NEW_PRIVS is not needed.  It would break sudo.  Kernels
+	 * before 5.16 turn mitigations of speculation on for filtered processes, which slow down
+	 * all programs in the sandbox.  This filter does not need these mitigations, so
 	 * SECCOMP_FILTER_FLAG_SPEC_ALLOW keeps them off.
 	 */
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,

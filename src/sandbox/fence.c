@@ -15,15 +15,15 @@
 /* With any of these flags, mount(2) mounts nothing new. */
 #define NOT_NEW (MS_BIND | MS_MOVE | MS_REMOUNT)
 #define UPPER_HALF 0xffff0000u
-#define FSOPEN_NR 430 /* the same everywhere */
+#define FSOPEN_NR 430 /* the same number on all architectures */
 #define I386_MOUNT_NR 21
 
 int fence_mounts(struct err *err)
 {
 	/*
 	 * args[3] is the lower half of the flags of mount(2) on a little-endian machine.  A change
-	 * of propagation has exactly one bit in their upper 16 bits.  The magic number that old
-	 * programs put there has two of these bits, and the kernel ignores it.
+	 * of propagation has exactly one bit in the upper 16 bits of this half.  Old programs put a
+	 * magic number there, which has two of these bits.  The kernel ignores the magic number.
 	 */
 	struct sock_filter program[] = {
 		BPF_LOAD(arch),
@@ -47,7 +47,7 @@ int fence_mounts(struct err *err)
 	};
 	struct sock_fprog filter = { sizeof(program) / sizeof(program[0]), program };
 
-	/* With CAP_SYS_ADMIN there is no need for PR_SET_NO_NEW_PRIVS, which would break sudo. */
+	/* With CAP_SYS_ADMIN, PR_SET_NO_NEW_PRIVS is not needed.  It would break sudo. */
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) < 0)
 		return err_errno(err, "filter system calls");
 	return 0;

@@ -1,9 +1,10 @@
 /*
- * fence - keeps root inside from mounting new file systems, if it has the id of root of the host.
+ * fence - keeps root in a sandbox from mounting new file systems, if this root has the id of the
+ * host's root.
  *
- * Files of some kernel file systems, above all cgroups, obey the id of root of the host in any
- * namespace.  The mounts of a sandbox do not show these file systems, but root inside could mount
- * them anew.
+ * Some kernel file systems, above all cgroups, obey the id of the host's root in any namespace.
+ * The mounts of a sandbox do not show these file systems, but root in the sandbox could mount them
+ * anew.
  */
 #pragma once
 #include "core/err.h"

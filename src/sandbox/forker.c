@@ -9,9 +9,9 @@
 
 struct forker {
 	pthread_t thread;
-	pthread_mutex_t mutex; /* guards the rest */
+	pthread_mutex_t mutex; /* protects the members below */
 	pthread_cond_t changed;
-	pid_t (*fork_one)(void *arg); /* NULL: there is nothing to do */
+	pid_t (*fork_one)(void *arg); /* function to call; NULL: there is no work */
 	void *arg;
 	pid_t pid;
 	int error;

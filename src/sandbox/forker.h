@@ -1,11 +1,12 @@
 /*
  * forker - a thread that forks processes without the Landlock domain of the rest of its process.
  *
- * A domain is inherited by fork, and holds for the thread that entered it.  The holder of a sandbox
- * may be in a domain that keeps abstract sockets out (scope.h), which all its commands share.  But
- * a command with a domain of its own must not be in another domain as well: see landlock.h.  Such
- * commands are forked by a thread that was started before the holder entered its domain.  That
-thread also does what the kernel refuses to a thread in a domain, such as to look at these commands.
+ * A thread enters a domain for itself, and its forks inherit the domain.  The holder of a sandbox
+ * may be in a domain that blocks abstract sockets (scope.h), and all its commands inherit that
+ * domain.  But a command with a domain of its own must not be in another domain as well: see
+ * landlock.h.  Such commands are forked by a thread that was started before the holder entered its
+ * domain.  The kernel does not let a thread in a domain look at these commands, so this thread also
+ * looks at them.
  *
  * The caller waits while the thread works, so the two never run at the same time.
  */
@@ -16,7 +17,7 @@ thread also does what the kernel refuses to a thread in a domain, such as to loo
 
 struct forker;
 
-/* Start the thread, which goes on until the process ends. */
+/* Start the thread.  It goes on until the process ends. */
 struct forker *forker_start(struct err *err);
 
 /*

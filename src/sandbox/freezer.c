@@ -16,11 +16,11 @@
 #include "core/when.h"
 
 #define STAT_MAX 4096
-#define TRY_MS 100         /* until all are continued and stopped again */
-#define LOOK_FIRST_US 100  /* pause between two looks, doubled each time ... */
-#define LOOK_LAST_US 10000 /* ... up to this */
+#define TRY_MS 100         /* time until all processes are continued and stopped again */
+#define LOOK_FIRST_US 100  /* pause between two looks, which is doubled each time ... */
+#define LOOK_LAST_US 10000 /* ... up to this pause */
 
-/* Number and start time together identify a process. */
+/* A stopped process.  Its number and its start time together identify it. */
 struct freezer_stopped {
 	pid_t pid;
 	uint64_t start;
@@ -68,7 +68,7 @@ static bool parse_stat(const char *text, struct process *out)
 	return true;
 }
 
-/* Read a stat file.  Returns false if the process is gone. */
+/* Read a stat file.  Returns false if the process has ended. */
 static bool read_stat(int proc, const char *path, struct process *out)
 {
 	owned(buf_release) struct buf text = BUF_INIT;
@@ -88,7 +88,7 @@ static DIR *open_dir(int dirfd, const char *name)
 	return dir;
 }
 
-/* Returns the process number if a name in /proc is one, else 0. */
+/* Returns the process number that a name in /proc stands for, or 0 if it stands for none. */
 static pid_t number_of(const char *name)
 {
 	return *name >= '1' && *name <= '9' ? atoi(name) : 0;
@@ -137,9 +137,10 @@ static bool has_stopped_child(const struct processes *all, pid_t parent)
 }
 
 /*
- * Whether a thread waits in vfork for a child that we have stopped.  Such a thread does not stop,
- * but cannot go on before the child does.  A thread in state D might instead wait for a slow disk.
- * So this also checks that the thread waits in a kernel function that makes processes.
+ * Whether a thread waits in vfork for a child that this process has stopped.  Such a thread does
+ * not stop, but it cannot go on before the child does.  It is in state D.  A thread in state D
+ * might instead wait for a slow disk.  So this function also checks whether the thread waits in a
+ * kernel function that makes processes.
  */
 static bool waits_in_vfork(int task, const struct process *thread)
 {
@@ -151,13 +152,16 @@ static bool waits_in_vfork(int task, const struct process *thread)
 	       (strstr(where.data, "fork") || strstr(where.data, "clone"));
 }
 
-/* Whether a thread has stopped.  path leads from dir to the thread's directory in /proc. */
+/*
+ * Whether a thread has stopped.  path is the path of the thread's directory below dir, which is a
+ * directory of /proc.
+ */
 static bool has_thread_stopped(int dir, const char *path, bool has_child)
 {
 	owned_fd int task = at_name_open(dir, path, O_PATH | O_DIRECTORY);
 	struct process thread;
 
-	/* A thread that is gone counts as stopped. */
+	/* A thread that has ended counts as stopped. */
 	return task < 0 || !read_stat(task, "stat", &thread) || is_stopped_state(thread.state) ||
 	       (has_child && waits_in_vfork(task, &thread));
 }
@@ -186,7 +190,7 @@ static bool has_stopped(int proc, const struct processes *all, const struct proc
 
 /* ------------------------------------------------------------------ stopping */
 
-/* Pause for us microseconds.  Returns how long to pause the next time. */
+/* Pause for us microseconds.  Returns the length of the next pause. */
 static long pause_us(long us)
 {
 	struct timespec pause = { .tv_nsec = us * 1000 };
@@ -228,9 +232,9 @@ static int newest_first(const void *a, const void *b)
 }
 
 /*
- * Continue children before their parents: a shell that continued first would see its job stopped
- * and take that for a Ctrl-Z.  Processes in every state get SIGCONT, because SIGCONT also cancels a
- * SIGSTOP that has not taken effect yet.
+ * Continue children before their parents.  A shell that continued first would see its job stopped,
+ * and would take this for a Ctrl-Z.  Processes in every state get SIGCONT, because SIGCONT also
+ * cancels a SIGSTOP that has not taken effect yet.
  */
 static void continue_all(const struct freezer *freezer, struct processes *all)
 {
@@ -243,7 +247,7 @@ static void continue_all(const struct freezer *freezer, struct processes *all)
 
 /*
  * Wait until all processes have stopped.  Returns 1, or 0 if a process has not stopped by the time
- * until; running is then that process.
+ * until.  running then is that process.
  */
 static int await_stop(struct freezer *freezer, struct processes *all, int64_t until,
 	struct process *running, struct err *err)
@@ -276,8 +280,9 @@ static int did_not_stop(const struct process *process, struct err *err)
 
 /*
  * Send SIGSTOP to all processes and wait until they have stopped, in several rounds.  A parent that
- * waits in vfork for a stopped child never stops itself.  If the kernel does not tell that it waits
- * there (waits_in_vfork), it mostly helps to continue all processes for a moment, hence the rounds.
+ * waits in vfork for a stopped child never stops itself.  waits_in_vfork recognises such parents,
+ * but not on every kernel.  Where it does not, continuing all processes for a moment mostly helps.
+ * This is why there are several rounds.
  */
 static int stop_by_signal(struct freezer *freezer, struct err *err)
 {
@@ -315,8 +320,8 @@ static void continue_by_signal(struct freezer *freezer)
 }
 
 /*
- * Freeze the cgroup.  A frozen process looks like a sleeping one, so the process that did not
- * freeze is in state D or R.
+ * Freeze the cgroup.  A frozen process looks like a sleeping one.  So a process in state D or R has
+ * not been frozen.
  */
 static int stop_by_cgroup(struct freezer *freezer, struct err *err)
 {
@@ -366,7 +371,7 @@ int freezer_count(struct freezer *freezer, struct err *err)
 	return n;
 }
 
-/* Kill the listed processes of a session.  Returns how many of them were alive. */
+/* Kill the listed processes of a session.  Returns the number of those that were alive. */
 static int kill_once(const struct processes *all, pid_t session)
 {
 	int n = 0;

@@ -13,24 +13,27 @@
 #include "core/err.h"
 #include "sandbox/cgroup.h"
 
-#define FREEZER_WAIT_MS 2000 /* until all have stopped */
+#define FREEZER_WAIT_MS 2000 /* time until all processes must have stopped */
 
 struct freezer_stopped;
 
 struct freezer {
-	int proc; /* the namespace's /proc, borrowed; -1: there is none */
+	int proc; /* /proc of the namespace, borrowed; -1: there is none */
 	struct cgroup cgroup;
-	bool strayed; /* some process is not in the cgroup, so the cgroup cannot be used */
+	bool strayed; /* a process is not in the cgroup, so the cgroup cannot be used */
 	bool frozen, by_cgroup;
 	struct freezer_stopped *before; /* processes that were stopped before */
 	size_t n_before, cap_before;
 };
 
-/* Stop all processes.  If one does not stop, all continue, and ERR_LIMIT names that process. */
+/*
+ * Stop all processes.  If one of them does not stop, all continue, and the message of ERR_LIMIT
+ * names that process.
+ */
 int freezer_stop(struct freezer *freezer, struct err *err);
 void freezer_continue(struct freezer *freezer);
 
-/* Returns the number of processes besides this one, without zombies. */
+/* Returns the number of processes besides this one.  Zombies are not counted. */
 int freezer_count(struct freezer *freezer, struct err *err);
-/* Send SIGKILL to every process of a session, until none is left. */
+/* Send SIGKILL to every process of a session until none is left. */
 int freezer_kill_session(struct freezer *freezer, pid_t session, struct err *err);

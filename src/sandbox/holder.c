@@ -2,22 +2,22 @@
  * The steps of the set-up:
  *
  * 1. Start a session, make the socket, close inherited descriptors.
- * 2. Make a user namespace below ours, and the namespaces that root inside shall own
- *    (namespaces.c).  Make the mounts (mounts.c), and a copy of them that belongs to that user
+ * 2. Make the inner user namespace, below that of the holder, and the namespaces that belong to it
+ *    (namespaces.c).  Make the mounts (mounts.c), and a copy of them that belongs to the inner user
  *    namespace, in which they are locked.  The holder gives descriptors of all these to others,
  *    and does not enter them.
  * 3. Set a boundary for abstract sockets (scope.c).  Every command inherits it, except commands
  *    with a Landlock domain of their own (forker.c).
  * 4. Become undumpable.
  *
- * All programs inside see the holder in /proc as process 1.  But the holder belongs to the user
- * namespace above, in which programs inside have no rights, whatever their uid.  So they reach
+ * All programs of the sandbox see the holder in /proc as process 1.  But the holder belongs to the
+ * outer user namespace, in which these programs have no rights, whatever their uid.  So they reach
  * neither the holder's memory nor its descriptors nor its program, which is the host's strata.
- * They do not reach these while the holder ends either, when the kernel no longer checks whether a
- * process is dumpable.
+ * This also holds while the holder ends, when the kernel no longer checks whether a process is
+ * dumpable.
  *
- * The holder is a fork that never executes a program: it has to exist before the mounts are made,
- * and once they are made, there is no strata program to execute.
+ * The holder is a fork that never executes a program.  It has to exist before the mounts are made.
+ * When they are made, it has no strata program left to execute.
  */
 #include "sandbox/holder.h"
 
@@ -56,43 +56,54 @@
 #include "sandbox/scope.h"
 
 #define CLIENTS_MAX 256
-#define BACKLOG 4096 /* connections to a stopped holder stay in the queue, even closed ones */
+/* connections to a stopped holder stay in the queue, even when they are closed */
+#define BACKLOG 4096
 #define END_MS 500   /* time for processes to end after SIGKILL */
-#define GREET_MS 500 /* time for others to receive descriptors that were sent to them */
+#define GREET_MS 500 /* time for clients to receive descriptors that were sent to them */
 #define ROOM_MIN 3
 #define CLIENT_FDS 3
-#define SPARE_FDS 6 /* descriptors that the handling of a request opens for a moment */
+#define SPARE_FDS 6 /* descriptors that are open only while a request is handled */
 
 struct client {
 	int fd;
-	pid_t self, parent; /* numbers outside of the client and its parent; 0: it ran nothing */
-	pid_t command;      /* the command that it runs; 0: none */
-	int status;         /* pipe for the command's status; -1: no command */
-	bool runs;          /* it has started a command, at any time */
-	bool froze;         /* it has frozen the sandbox */
+	/* pids of the client and its parent, outside; 0: the client ran no command */
+	pid_t self, parent;
+	pid_t command; /* the client's running command; 0: none */
+	int status;    /* pipe for the command's status; -1: no command */
+	bool runs;     /* the client has started a command, now or earlier */
+	bool froze;    /* the client has frozen the sandbox */
 };
 
 struct holder {
 	int listener;
-	int over; /* run/NAME.over: we write a byte if no process is left when we end */
+	/*
+	 * run/NAME.over; the holder writes a byte to it if no process is left when the holder ends
+	 */
+	int over;
 	int signals;
 	int fds[SANDBOX_FDS];
 	struct mounts mounts;
-	struct inside_place place; /* for commands */
+	struct inside_place place; /* the data that the process of a command needs */
 	bool scoped;
 	struct forker
-		*forker; /* for commands that must not be in our domain; NULL: we have no domain */
+		/*
+		 * forks commands that must not be in the holder's domain; NULL: the holder has no
+		 * domain
+		 */
+		*forker;
 	struct freezer freezer;
 	struct guarded guarded; /* the commands that have wardens */
 	struct client clients[CLIENTS_MAX];
-	int n_clients, room; /* their present number, and the largest that descriptors allow */
+	/* number of clients, and the largest number for which there are descriptors */
+	int n_clients, room;
 };
 
 /* ------------------------------------------------------------------- set-up */
 
 /*
- * Make a listening socket at run/NAME.holder.  An existing file is that of a dead holder, since
- * our creator has the workspace's lock and found nothing listening.
+ * Make a listening socket at run/NAME.holder.  An existing file belongs to a holder that has ended:
+ * the process that starts this holder has locked the workspace, and has found no process that
+ * listens there.
  */
 static int make_listener(int run, const char *name, struct err *err)
 {
@@ -122,8 +133,8 @@ static int make_over_file(int run, const char *name, struct err *err)
 }
 
 /*
- * Make a cgroup to freeze with, if possible.  Its name contains the device and inode numbers of the
- * directory run, because cgroups of many environments lie in one directory.
+ * Make a cgroup to freeze with, if possible.  The name of the cgroup contains the device and inode
+ * numbers of the directory run, because cgroups of many environments lie in one directory.
  */
 static void make_cgroup(struct holder *holder, const struct sandbox_plan *plan)
 {
@@ -156,7 +167,7 @@ static int keep_fds(int *const fds[], int n, struct err *err)
 	return 0;
 }
 
-/* The host's /proc, and our own directory in it. */
+/* The host's /proc, and this process's directory in it. */
 struct surroundings {
 	int proc, self;
 };
@@ -179,7 +190,7 @@ static int open_surroundings(struct surroundings *around, struct err *err)
 			     "mounts that of this one");
 }
 
-/* The part of the set-up that needs the host's files or the caller's descriptors. */
+/* Do the part of the set-up that needs the host's files or the caller's descriptors. */
 static int prepare_outside(struct holder *holder, const struct sandbox_plan *plan, int *boot,
 	struct surroundings *around, struct err *err)
 {
@@ -200,7 +211,7 @@ static int prepare_outside(struct holder *holder, const struct sandbox_plan *pla
 	return keep_fds(kept, sizeof(kept) / sizeof(kept[0]), err);
 }
 
-/* Open the namespaces of the inside, except the mount namespace. */
+/* Open the inner namespaces, except the mount namespace. */
 static int open_namespaces(struct holder *holder, int process, bool net, struct err *err)
 {
 	static const struct {
@@ -226,7 +237,7 @@ static int open_namespaces(struct holder *holder, int process, bool net, struct 
 	return 0;
 }
 
-/* Open the other descriptors that we give to clients, besides the namespaces of the inside. */
+/* Open the other descriptors that clients get, besides the inner namespaces. */
 static int open_others(struct holder *holder, const struct surroundings *around, struct err *err)
 {
 	holder->fds[SANDBOX_JOBS] = holder->freezer.cgroup.dir;
@@ -240,7 +251,7 @@ static int open_others(struct holder *holder, const struct surroundings *around,
 	return holder->fds[SANDBOX_BINDS] < 0 ? -(int)err->code : 0;
 }
 
-/* Make the user namespace of the inside, and the namespaces that root inside shall own. */
+/* Make the inner user namespace, and the namespaces that belong to it. */
 static int make_namespaces(struct holder *holder, const struct sandbox_plan *plan,
 	const struct surroundings *around, bool shifted, struct err *err)
 {
@@ -256,8 +267,8 @@ static int make_namespaces(struct holder *holder, const struct sandbox_plan *pla
 }
 
 /*
- * Make the namespaces and the mounts.  If we are root of the machine, give the inside ids of its
- * own, if possible.
+ * Make the namespaces and the mounts.  If the holder is root of the machine, the sandbox gets ids
+ * of its own, if possible.
  */
 static int make_inside(struct holder *holder, const struct sandbox_plan *plan,
 	const struct surroundings *around, struct err *err)
@@ -297,9 +308,9 @@ static int watch_signals(struct err *err)
 }
 
 /*
- * Find out for how many clients there are descriptors: each needs three, a connection, a pipe for
- * the status, and the warden.  More connections than that are not accepted, so that descriptors are
- * left for commands.
+ * Find out how many clients there are descriptors for.  Each client needs three descriptors: a
+ * connection, a pipe for the status, and the warden.  Further connections are not accepted, so that
+ * descriptors are left for commands.
  */
 static void set_room(struct holder *holder)
 {
@@ -313,8 +324,8 @@ static void set_room(struct holder *holder)
 		return;
 	holder->room = limit.rlim_cur > used ? (int)(limit.rlim_cur - used) / CLIENT_FDS : 0;
 	/*
-	 * Even if descriptors are short, a client that stays attached must not keep out others that
-	 * want to end the sandbox.
+	 * Even if descriptors are short, clients that stay attached must not keep other clients
+	 * from ending the sandbox.
 	 */
 	if (holder->room < ROOM_MIN)
 		holder->room = ROOM_MIN;
@@ -328,7 +339,10 @@ static int set_up(
 	(void)setsid();
 	(void)umask(022);
 	process_reset_signals();
-	/* The uid_map of a child of an undumpable process belongs to the host's root, not to us. */
+	/*
+	 * The holder writes uid_map of its children.  If it were undumpable, this file would belong
+	 * to the host's root.
+	 */
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	(void)prctl(PR_SET_NAME, "strata-holder", 0, 0, 0);
 	if (prepare_outside(holder, plan, boot, &around, err) < 0)
@@ -354,7 +368,7 @@ static int set_up(
 
 /* ------------------------------------------------------------------- ending */
 
-/* Write the status of a command to the pipe of the client that runs it. */
+/* Write the status of a command to the pipe of the client that runs the command. */
 static void send_status(struct holder *holder, pid_t pid, int status)
 {
 	for (int i = 0; i < holder->n_clients; i++) {
@@ -368,7 +382,7 @@ static void send_status(struct holder *holder, pid_t pid, int status)
 	}
 }
 
-/* Reap processes that have ended.  Returns whether any process lives. */
+/* Reap processes that have ended.  Returns whether any process is alive. */
 static bool reap(struct holder *holder)
 {
 	int status = 0;
@@ -386,7 +400,7 @@ static bool reap(struct holder *holder)
 
 /*
  * End the holder, and thereby all processes of the PID namespace.  If there is a cgroup, kill these
- * processes first: the cgroup can be removed only when they have ended.
+ * processes first, since the cgroup can be removed only when they have ended.
  */
 static _Noreturn void end_sandbox(struct holder *holder)
 {
@@ -401,7 +415,7 @@ static _Noreturn void end_sandbox(struct holder *holder)
 	_exit(0);
 }
 
-/* End the holder when no process is left inside, and note in run/NAME.over that none was left. */
+/* End the holder when no process is left in the sandbox, and note this in run/NAME.over. */
 static _Noreturn void end_empty_sandbox(struct holder *holder)
 {
 	(void)!write(holder->over, HOLDER_IS_OVER, strlen(HOLDER_IS_OVER));
@@ -422,8 +436,8 @@ static void send_greeting(struct holder *holder, int fd)
 	hello.shifted = holder->mounts.shifted;
 	hello.scoped = holder->scoped;
 	/*
-	 * The kernel limits how many descriptors of an ordinary user are sent and not yet
-	 * received.
+	 * The kernel limits the number of descriptors that were sent and not yet received, for an
+	 * ordinary user.
 	 */
 	for (int ms = 0;
 		message_send(fd, &hello, sizeof(hello), given, n) == -ETOOMANYREFS && ms < GREET_MS;
@@ -436,7 +450,10 @@ static void add_client(struct holder *holder, int fd)
 	holder->clients[holder->n_clients++] = (struct client){ .fd = fd, .status = -1 };
 }
 
-/* Send a refusal, because closing without one would look as if the sandbox were ending. */
+/*
+ * Send a refusal.  If the connection were closed without one, the client would assume that the
+ * sandbox is ending.
+ */
 static void refuse_client(int fd)
 {
 	struct holder_reply full = { 0 };
@@ -456,8 +473,8 @@ static bool accept_client(struct holder *holder)
 	if (fd < 0)
 		return false;
 	/*
-	 * The socket's mode cannot keep root out.  But root has to become the sandbox's owner
-	 * first.
+	 * The socket's mode does not keep root out.  So root is refused until it has become the
+	 * sandbox's owner.
 	 */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid != geteuid())
 		return true;
@@ -478,8 +495,8 @@ static void thaw_sandbox(struct holder *holder)
 }
 
 /*
- * Fork a process into group, the command's own cgroup, or without one into the sandbox's cgroup, if
- * there is one.
+ * Fork a process into group, which is the command's own cgroup.  Without group, fork it into the
+ * sandbox's cgroup, if there is one.
  */
 static pid_t fork_inside(struct holder *holder, int group)
 {
@@ -492,8 +509,8 @@ static pid_t fork_inside(struct holder *holder, int group)
 	pid_t pid = holder->freezer.cgroup.dir < 0 ? -1 : process_clone(&grouped);
 
 	/*
-	 * EAGAIN and ENOMEM mean that a limit is reached.  A fork outside of the cgroup would evade
-	 * it.
+	 * EAGAIN and ENOMEM mean that a limit of the cgroup is reached.  A fork outside of the
+	 * cgroup would evade the limit.
 	 */
 	if (pid >= 0 || group >= 0 ||
 		(holder->freezer.cgroup.dir >= 0 && (errno == EAGAIN || errno == ENOMEM)))
@@ -560,7 +577,7 @@ static int command_of(const struct holder *holder, pid_t outside)
 	return 0;
 }
 
-/* Signal the command's process group, or the command alone before it has a group. */
+/* Signal the command's process group.  If there is no group yet, signal the command alone. */
 static void signal_command(const struct client *client, int sig)
 {
 	if (client->command && sig > 0 && kill(-client->command, sig) < 0)
@@ -577,7 +594,7 @@ static int freeze_sandbox(struct holder *holder, struct client *client, struct e
 }
 
 /*
- * End the sandbox if no process is inside.  No command can start between the count and the end,
+ * End the sandbox if no process runs in it.  No command can start between the count and the end,
  * because no other client is attached.
  */
 static int end_if_empty(struct holder *holder, struct err *err)
@@ -624,8 +641,8 @@ static void remove_client(struct holder *holder, struct client *client)
 }
 
 /*
- * Tell all clients why the sandbox ends, and end it.  asked is the request to end it, or NULL if a
- * client was killed.
+ * Send the reason for the end to all clients, and end the sandbox.  asked is the request to end the
+ * sandbox, or NULL if a client was killed.
  */
 static _Noreturn void end_with_reason(struct holder *holder, const struct holder_request *asked)
 {
@@ -643,7 +660,10 @@ static _Noreturn void end_with_reason(struct holder *holder, const struct holder
 	end_sandbox(holder);
 }
 
-/* Handle one request.  A connection that closes without HOLDER_BYE is that of a killed client. */
+/*
+ * Handle one request of a client.  If the connection closes without HOLDER_BYE, the client was
+ * killed.
+ */
 static void serve_client(struct holder *holder, struct client *client)
 {
 	struct holder_request request;
@@ -653,7 +673,7 @@ static void serve_client(struct holder *holder, struct client *client)
 
 	if (r == -EAGAIN)
 		return;
-	/* This process had no room for some of the descriptors. */
+	/* The holder had no room for some of the descriptors of the message. */
 	if (r == -EPROTO) {
 		reply.result = err_set(&reply.err, ERR_LIMIT,
 			"the sandbox's holder has no descriptors left for a command");
@@ -663,7 +683,7 @@ static void serve_client(struct holder *holder, struct client *client)
 		(void)message_send(client->fd, &reply, sizeof(reply), NULL, 0);
 		return;
 	}
-	/* A killed client that ran no command is no reason to end the sandbox. */
+	/* The sandbox does not end when a client is killed that never ran a command. */
 	if (r != 1 && !client->runs) {
 		remove_client(holder, client);
 		return;
@@ -677,7 +697,7 @@ static void serve_client(struct holder *holder, struct client *client)
 		remove_client(holder, client);
 	} else {
 		reply.result = handle_request(holder, client, &request, fds, &reply.err);
-		/* A failure means that the client has closed its end, which poll will report. */
+		/* If sending fails, the client has closed its end.  poll will report this. */
 		(void)message_send(client->fd, &reply, sizeof(reply), NULL, 0);
 	}
 	for (int i = 0; i < INSIDE_FDS; i++)
@@ -764,8 +784,8 @@ static void serve_clients(struct holder *holder)
 			pass_signals_on(holder);
 		watch_wardens(holder, ready + READY_GUARDED, guarded);
 		/*
-		 * Go backwards: remove_client moves the last client, which is served already, to
-		 * the free place.
+		 * Go backwards: remove_client moves the last client to the free place, and that
+		 * client was served already.
 		 */
 		for (int i = n - 1; i >= 0; i--)
 			if (ready[READY_CLIENTS + i].revents)

@@ -8,7 +8,8 @@
 
 #include "core/at.h"
 
-#define OF_THE_MACHINE "/proc/sys/kernel/ostype" /* always belongs to root of the machine */
+/* a file that always belongs to root of the machine */
+#define OF_THE_MACHINE "/proc/sys/kernel/ostype"
 
 int ids_map_mount(int dir, const char *name, int userns)
 {
@@ -24,7 +25,7 @@ bool ids_are_the_machines(void)
 
 	/*
 	 * In a user namespace without an id for root of the machine, the file belongs to nobody.
-	 * If stat fails, assume that we have root's id.
+	 * If stat fails, assume that this process has the id of the machine's root.
 	 */
 	return at_abs_stat(OF_THE_MACHINE, &stx) < 0 || stx.stx_uid == 0;
 }

@@ -8,7 +8,8 @@
 
 #include "core/limits.h"
 
-#define PERSONALITY_ASK 0xffffffffUL /* changes nothing */
+/* as an argument of personality(2): returns the setting and changes nothing */
+#define PERSONALITY_ASK 0xffffffffUL
 
 void inherited_take(struct inherited *out)
 {
@@ -18,8 +19,8 @@ void inherited_take(struct inherited *out)
 	if (syscall(SYS_sched_getattr, 0, &out->schedule, sizeof(out->schedule), 0) < 0)
 		out->schedule.size = 0;
 	/*
-	 * This fails if the machine has more processors than the set can hold.  Then the affinity
-	 * is not passed on.
+	 * This call fails if the machine has more processors than the set can hold.  In that case
+	 * the affinity is not passed on.
 	 */
 	if (sched_getaffinity(0, sizeof(out->processors), &out->processors) < 0)
 		CPU_ZERO(&out->processors);

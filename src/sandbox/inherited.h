@@ -2,7 +2,8 @@
  * inherited - properties that a program inherits, carried from one process to another.
  *
  * A command in a sandbox is a child of the holder.  But its limits, its priorities and the settings
- * of setarch(8) and setpriv(1) shall be those of the strata that was asked to run the command.
+ * of setarch(8) and setpriv(1) must be those of the strata process that was asked to run the
+ * command.
  */
 #pragma once
 #include <sched.h>
@@ -29,11 +30,12 @@ struct inherited {
 	bool no_new_privs;
 };
 
-/* Take the settings of this process, with the limits from before limits_raise. */
+/* Read the settings of this process.  The limits are those from before limits_raise. */
 void inherited_take(struct inherited *out);
 
 /*
- * Apply the settings to this process.  A hard limit above our own and a better priority need
- * rights; if this process does not have them, it keeps its own.  no_new_privs cannot be cleared.
+ * Apply the settings to this process.  Raising a hard limit and improving a priority need rights.
+ * If this process does not have the rights, it keeps its own values.  no_new_privs cannot be
+ * cleared.
  */
 void inherited_apply(const struct inherited *inherited);

@@ -47,7 +47,7 @@ static _Noreturn void report_failure_and_exit(int report, int failure, const str
 /* ------------------------------------------------------------------- joining */
 
 /*
- * Make this process undumpable.  That is needed after each change of ids, which may have made it
+ * Make this process undumpable.  Do this after each change of ids, which may make the process
  * dumpable again (fs.suid_dumpable).
  */
 static int become_undumpable(struct err *err)
@@ -88,8 +88,9 @@ static int set_standard_fds(const int given[INSIDE_FDS], struct err *err)
 /* ------------------------------------------------------------------ becoming */
 
 /*
- * Change the ids of this process, by system calls: the C library would wait for the holder's other
- * thread (forker.h), because it does not know that this thread is missing here.
+ * Change the ids of this process by system calls and not by the C library.  The library would wait
+ * for the holder's other thread (forker.h), because it does not know that the fork has no such
+ * thread.
  */
 static int set_groups(size_t n, const gid_t *groups)
 {
@@ -107,8 +108,8 @@ static int set_ids(uid_t uid, gid_t gid)
 static int take_ids(const struct account *account, const char *user, struct err *err)
 {
 	/*
-	 * setgroups fails with EPERM if only a single id is mapped.  Then the process has to keep
-	 * the caller's groups.
+	 * setgroups fails with EPERM if only a single id is mapped.  The process then keeps the
+	 * caller's groups.
 	 */
 	if ((set_groups(account->n_groups, account->groups) < 0 && errno != EPERM) ||
 		set_ids(account->uid, account->gid) < 0) {
@@ -159,8 +160,8 @@ static const char *const *add_account(const char *const *env, const struct accou
 }
 
 /*
- * Programs may open their standard descriptors again, by /dev/stdout.  A pipe belongs to its
- * creator, whose id does not exist inside, so the pipe is given to the command's user.  Files and
+ * Give pipes to the command's user.  Programs may open their standard descriptors again, by
+ * /dev/stdout.  A pipe belongs to its creator, whose id does not exist in the sandbox.  Files and
  * terminals of the host keep their owners.
  */
 static void chown_pipes(uid_t uid, gid_t gid)
@@ -173,8 +174,8 @@ static void chown_pipes(uid_t uid, gid_t gid)
 }
 
 /*
- * Become root of the inside.  In a user namespace where our ids are not mapped, we are nobody at
- * first.
+ * Become root in the sandbox.  In a user namespace that does not map the ids of this process, the
+ * process is nobody at first.
  */
 static int become_root_inside(struct err *err)
 {
@@ -184,8 +185,8 @@ static int become_root_inside(struct err *err)
 }
 
 /*
- * Report which program we are going to execute, with the master of the terminal, and make the
- * terminal ours, if there is one.
+ * Report the program that this process is going to execute.  If there is a terminal, send its
+ * master with the report, and make it the terminal of this process.
  */
 static int report_ready(
 	const struct program *program, int master, int slave, int report, struct err *err)
@@ -199,14 +200,14 @@ static int report_ready(
 	return slave < 0 ? 0 : terminal_adopt(slave, err);
 }
 
-/* Take on the command's restrictions, ids and working directory. */
+/* Set the restrictions, the ids and the working directory of the command for this process. */
 static int take_on_identity(const struct inside_place *place, const struct sandbox_command *command,
 	const struct account *account, struct err *err)
 {
 	const char *cwd = command->cwd ? command->cwd : "/";
 	const struct restriction *restriction = command->restriction;
 
-	/* Join a new session keyring, so that the command has none of our keys. */
+	/* Join a new session keyring, so that the command has no keys of the caller. */
 	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 	if ((place->host_root && fence_mounts(err) < 0) ||
 		confine_calls(place->no_net || command->own_net, err) < 0 ||
@@ -215,7 +216,7 @@ static int take_on_identity(const struct inside_place *place, const struct sandb
 		(restriction && restriction_settle(restriction, err) < 0) ||
 		become_undumpable(err) < 0)
 		return -(int)err->code;
-	if (chdir(cwd) < 0) /* by-name: inside, where the command's own paths begin */
+	if (chdir(cwd) < 0) /* by-name: in the sandbox, where the paths of the command begin */
 		return err_errno(err, "go to '%s' in this environment", cwd);
 	return 0;
 }
@@ -237,7 +238,7 @@ static int execute_command(const struct inside_place *place, const struct sandbo
 	return SANDBOX_FAILED;
 }
 
-/* Become the command.  Returns only on failure, with one of enum sandbox_failure. */
+/* Become the command.  Returns only on failure.  The result is then one of enum sandbox_failure. */
 static int become_command(const struct inside_place *place, struct sandbox_command *command,
 	int report, struct err *err)
 {
@@ -264,14 +265,14 @@ static int become_command(const struct inside_place *place, struct sandbox_comma
 		return failure;
 	if (report_ready(&program, master, slave, report, err) < 0)
 		return SANDBOX_FAILED;
-	process_die_with(report); /* again, since a change of ids clears the setting */
+	process_die_with(report); /* call it again, since a change of ids clears the setting */
 	return execute_command(place, command, &program, report, err);
 }
 
 /*
- * Programs inside can kill this process, and the kernel lets them see the descriptors of a process
- * that is ending.  So we close every descriptor that leads outside before we join the user
- * namespace of the inside.
+ * Close every descriptor that leads out of the sandbox, before this process joins the inner user
+ * namespace.  After that, programs of the sandbox can kill this process.  The kernel lets them see
+ * the descriptors of a process that is ending.
  */
 static int close_others(
 	const struct inside_place *place, const int given[INSIDE_FDS], struct err *err)
@@ -299,7 +300,10 @@ static int enter_sandbox(const struct inside_place *place, const int given[INSID
 	process_hide_arguments(&place->arguments, command->argv[0] ? command->argv[0] : "");
 	if (place->shifted)
 		chown_pipes(IDS_FIRST, IDS_FIRST);
-	/* Raising limits needs rights that we lose in the user namespace below. */
+	/*
+	 * Raise the limits now, since this process loses the necessary rights in the user namespace
+	 * below.
+	 */
 	inherited_apply(&inherited);
 	if (join_other_namespaces(place, given, err) < 0 || close_others(place, given, err) < 0 ||
 		join_namespace(user, CLONE_NEWUSER, err) < 0)

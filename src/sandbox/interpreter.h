@@ -1,12 +1,13 @@
 /*
- * interpreter - the second file that the kernel opens to execute a program: the interpreter that a
- * script's first line names, or the loader that an ELF program asks for.
+ * interpreter - finds the second file that the kernel opens to execute a program.  This is the
+ * interpreter in a script's first line, or the loader that an ELF program asks for.
  */
 #pragma once
 #include <stdbool.h>
 
 /*
- * Copy the path of the interpreter of fd, as the program names it, to out (PATH_MAX bytes).
- * Returns false if it names none.  The content of the program is not trusted.
+ * Find the interpreter of the program fd, and copy its path to out (PATH_MAX bytes).  The path is
+ * copied as it is in the program.  Returns false if the program has no interpreter.  The content of
+ * the program is not trusted.
  */
 bool interpreter_of(int fd, char *out);

@@ -26,8 +26,8 @@
 		LANDLOCK_ACCESS_FS_READ_FILE | UAPI_LANDLOCK_TRUNCATE | UAPI_LANDLOCK_IOCTL_DEV)
 
 /*
- * The rights of each class, the version of the interface that has them all, and what an older
- * kernel cannot do.
+ * The rights of each class, and the version of the interface that has all these rights.  'lack'
+ * describes what an older kernel cannot restrict.
  */
 static const struct class
 {
@@ -65,7 +65,7 @@ static uint64_t rights_of(unsigned access, int abi)
 	return rights;
 }
 
-/* ---------------------------------------------------------------- what lacks */
+/* -------------------------------------------------------- missing features */
 
 static bool limits_ports(const struct landlock_rules *rules)
 {
@@ -107,7 +107,7 @@ static int add_file(int ruleset, const struct landlock_rule *rule, int abi, stru
 		struct err why = { 0 };
 
 		attr.parent_fd = opened = at_open_given(rule->path, O_PATH, 0, &why);
-		/* A path that cannot be found gets no rule. */
+		/* A path that cannot be opened gets no rule. */
 		if (opened < 0)
 			return 0;
 	}
@@ -187,7 +187,7 @@ int landlock_make(const struct landlock_rules *rules, int *ruleset, struct err *
 int landlock_enter(int ruleset, struct err *err)
 {
 	/*
-	 * Keep refusals out of the kernel's log: they are no concern of the machine's
+	 * Keep refusals out of the kernel's log, since they do not concern the machine's
 	 * administrator.
 	 */
 	const unsigned flags =

@@ -1,24 +1,24 @@
 /*
- * landlock - a Landlock domain: which files, TCP ports, sockets and signals a process may use.
+ * landlock - a Landlock domain: the files, TCP ports, sockets and signals that a process may use.
  *
- * A domain only takes rights away.  It holds for the process that enters it and for all its
- * descendants, whatever their ids, and cannot be left.  A domain enforces the parts of its rules
- * that the running kernel supports; landlock_lacks lists the others.
+ * A domain can only take rights away.  It applies to the process that enters it and to all its
+ * descendants, whatever their ids.  No process can leave a domain.  A domain enforces the parts of
+ * its rules that the running kernel supports; landlock_lacks lists the others.
  *
  * Facts that the callers have to know:
  *
- *	mount(2)        fails in a domain with rules about files, so programs in it cannot make
- *	                sandboxes of their own.
- *	rename, link    between directories fail with EXDEV if a process is in a domain with rules
- *	                about files and in another one without (Linux 6.18, in either order).  So
- *	                files, ports and scopes have to be in one domain, and the process that
- *	                enters it may not be in a domain of scope.h.
- *	ptrace(2)       and looks into /proc/PID of processes outside of the domain fail.
- *	descriptors     that are open already keep their rights.
- *	files in memory of memfd_create(2), pipes and sockets are not restricted.
- *	ports           are those of TCP.  UDP is not restricted.  Neither are MPTCP, TCP Fast Open
- *	                (MSG_FASTOPEN) and listen(2) on a socket without an address: callfilter.h
- *	                refuses the first two always, and the third with CALLFILTER_NO_LISTEN.
+ * 	mount(2)        fails in a domain with rules about files, so programs in it cannot make
+ * 	                sandboxes of their own.
+ * 	rename, link    between directories fail with EXDEV if a process is in a domain with rules
+ * 	                about files and in another one without (Linux 6.18, in either order).  So
+ * 	                files, ports and scopes have to be in one domain, and the process that
+ * 	                enters it may not be in a domain of scope.h.
+ * 	ptrace(2)       and looks into /proc/PID of processes outside of the domain fail.
+ * 	descriptors     that are open already keep their rights.
+ * 	files in memory of memfd_create(2), pipes and sockets are not restricted.
+ * 	ports           are those of TCP.  UDP is not restricted.  Neither are MPTCP, TCP Fast Open
+ * 	                (MSG_FASTOPEN) and listen(2) on a socket without an address: callfilter.h
+ * 	                refuses the first two always, and the third with CALLFILTER_NO_LISTEN.
  */
 #pragma once
 #include <stdbool.h>
@@ -35,27 +35,28 @@ enum landlock_access {
 	LANDLOCK_READ = 1 << 0,    /* read files, list directories */
 	LANDLOCK_WRITE = 1 << 1,   /* write and truncate files, make and remove names */
 	LANDLOCK_EXECUTE = 1 << 2, /* execute files */
-	LANDLOCK_DEVICES = 1 << 3, /* ioctl(2) of devices, that of terminals included */
-	LANDLOCK_REFER = 1 << 4,   /* rename and link to and from other directories */
+	LANDLOCK_DEVICES = 1 << 3, /* use ioctl(2) on devices, including terminals */
+	LANDLOCK_REFER = 1 << 4,   /* rename and link files between directories */
 	LANDLOCK_ALL = (1 << 5) - 1,
 };
 
-/* What may be done with a file, or with a directory and everything below it. */
+/* The access to a file, or to a directory and everything below it. */
 struct landlock_rule {
-	const char *path; /* absolute; NULL: fd is the file */
-	int fd;           /* borrowed */
+	const char *path; /* absolute path; NULL: fd is the file */
+	int fd;           /* descriptor of the file, borrowed */
 	unsigned access;  /* enum landlock_access */
 };
 
 struct landlock_ports {
-	bool limited;         /* false: all ports may be used */
-	const uint16_t *list; /* the ports that may be used if limited */
+	bool limited;         /* false: all ports may be used, and the list is ignored */
+	const uint16_t *list; /* the ports that may be used */
 	size_t n;
 };
 
 enum landlock_scope {
-	LANDLOCK_SCOPE_ABSTRACT = 1 << 0, /* no abstract sockets that were made outside */
-	LANDLOCK_SCOPE_SIGNALS = 1 << 1,  /* no signals to processes outside of the domain */
+	/* no connections to abstract sockets that were made outside of the domain */
+	LANDLOCK_SCOPE_ABSTRACT = 1 << 0,
+	LANDLOCK_SCOPE_SIGNALS = 1 << 1, /* no signals to processes outside of the domain */
 };
 
 struct landlock_rules {
@@ -67,7 +68,7 @@ struct landlock_rules {
 };
 
 /*
- * Returns the version of the kernel's interface, or 0 if the kernel has no Landlock or it is
+ * Returns the version of the kernel's interface, or 0 if the kernel has no Landlock or Landlock is
  * off.
  */
 int landlock_abi(void);
@@ -76,14 +77,14 @@ int landlock_abi(void);
 void landlock_lacks(const struct landlock_rules *rules, struct buf *out);
 
 /*
- * Make a domain.  Paths are looked up in the root of this process; rules for missing paths are left
- * out.  *ruleset gets a descriptor that belongs to the caller, or -1 if there is nothing that this
- * kernel can restrict.
+ * Make a domain.  Paths are looked up from the root directory of this process.  Rules for missing
+ * paths are left out.  *ruleset gets a descriptor that belongs to the caller.  It gets -1 if this
+ * kernel can restrict nothing of the rules.
  */
 int landlock_make(const struct landlock_rules *rules, int *ruleset, struct err *err);
 
 /*
- * Put this thread, and children that it makes from now on, into the domain.  Does nothing if
- * ruleset is -1.  Needs CAP_SYS_ADMIN in the caller's user namespace, or PR_SET_NO_NEW_PRIVS.
+ * Put this thread, and children that it makes from now on, into the domain.  If ruleset is -1,
+ * nothing is done.  Needs CAP_SYS_ADMIN in the caller's user namespace, or PR_SET_NO_NEW_PRIVS.
  */
 int landlock_enter(int ruleset, struct err *err);

@@ -29,7 +29,7 @@ static int make_memory_file(void)
 	const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 	int fd = memfd_create("strata-launcher", flags | MFD_EXEC);
 
-	/* Before Linux 6.3 there is no MFD_EXEC, and every memory file is executable. */
+	/* Linux before 6.3 does not have MFD_EXEC.  There every memory file is executable. */
 	return fd < 0 && errno == EINVAL ? memfd_create("strata-launcher", flags) : fd;
 }
 
@@ -78,7 +78,10 @@ int launcher_execute(int launcher, const struct launcher_command *command, struc
 	*next++ = "";
 	next = (const char **)add_all(next, (char *const *)command->argv);
 	*next = NULL;
-	/* Move the image above LAUNCHER_FD, and the socket to LAUNCHER_FD, which stays open. */
+	/*
+	 * Move the image above LAUNCHER_FD, so that this number is free for the socket.  The socket
+	 * stays open when the launcher is executed.
+	 */
 	owned_fd int image = fcntl(launcher, F_DUPFD_CLOEXEC, LAUNCHER_FD + 1);
 	if (image < 0 ||
 		(command->socket == LAUNCHER_FD ? fcntl(LAUNCHER_FD, F_SETFD, 0)
@@ -87,7 +90,9 @@ int launcher_execute(int launcher, const struct launcher_command *command, struc
 		return err_errno(err, "close inherited descriptors");
 	syscall(SYS_execveat, image, "", argv, command->env, AT_EMPTY_PATH);
 	err_errno(err, "execute the launcher");
-	/* The caller reports the failure through the same socket. */
+	/*
+	 * Mark the socket close-on-exec again.  The caller reports the failure through this socket.
+	 */
 	(void)fcntl(LAUNCHER_FD, F_SETFD, FD_CLOEXEC);
 	return -(int)err->code;
 }

@@ -1,8 +1,9 @@
 /*
- * launcher - executes a command by way of a small program, which programs inside may see.
+ * launcher - executes a command by means of a small program, which programs of the sandbox may see.
  *
- * The program is src/launcher/launcher_main.c, which says why it exists.  It is embedded in strata.
- * It includes this header, too, so this header includes no header of a C library.
+ * The program is src/launcher/launcher_main.c.  The comment there gives the reason for it.  It is
+ * embedded in strata.  It includes this header, too, so this header includes no header of a C
+ * library.
  */
 #pragma once
 
@@ -11,19 +12,20 @@
 
 struct err;
 
-/* The command to execute, and the socket for a failure. */
+/* The command to execute, and the socket for reporting a failure. */
 struct launcher_command {
 	char *const *paths; /* programs to try, NULL-terminated, not empty */
 	const char *const *argv, *const *env;
-	int socket;         /* becomes LAUNCHER_FD; receives a message if no path can be executed */
-	unsigned long size; /* of that message: an int with -errno of the first path, then zeros */
+	int socket; /* becomes LAUNCHER_FD; receives a message if no path can be executed */
+	/* size of that message: an int with -errno of the first path, and then zeros */
+	unsigned long size;
 };
 
 /*
- * Make a sealed memory file with the launcher program.  That needs no file of the host, so it works
- * inside as well.
+ * Make a sealed memory file with the launcher program.  No file of the host is needed for this, so
+ * it works in the sandbox as well.
  */
 int launcher_open(struct err *err);
 
-/* Execute the command, with descriptors 0 to 2 only.  Returns only on failure. */
+/* Execute the command.  It gets only the descriptors 0 to 2.  Returns only on failure. */
 int launcher_execute(int launcher, const struct launcher_command *command, struct err *err);

@@ -18,7 +18,7 @@ struct question {
 	struct inet_diag_req_v2 about;
 };
 
-/* Ask for the sockets of a family that listen on a port. */
+/* Ask the kernel for the sockets of a family that listen on a port. */
 static bool ask(int fd, int family, in_port_t port)
 {
 	const struct question question = {

@@ -5,7 +5,7 @@
 #include "sandbox/netspace.h"
 
 /*
- * Whether a program accepts connections to a loopback address.  False if the kernel does not
- * tell.
+ * Whether a program accepts connections to a loopback address.  Returns false if the kernel does
+ * not answer.
  */
 bool listeners_accept(const union netspace_address *address);

@@ -1,7 +1,7 @@
 /*
- * The protocol's number for a node follows from its index in the list of nodes; the root comes
- * first.  The kernel may keep the names and attributes that it was told for ever, since they never
- * change.  So it asks nothing when a mount is attached to a node that somebody holds open.
+ * In the protocol, the number of a node is computed from its index in the list of nodes; the root
+ * comes first.  Names and attributes never change, so the kernel may keep them for ever.  So the
+ * kernel asks nothing when a mount is attached to a node that a process holds open.
  */
 #include "sandbox/maskfs.h"
 
@@ -26,17 +26,18 @@
 #include "sandbox/mountcall.h"
 #include "sandbox/process.h"
 
-#define REQUEST_MAX (FUSE_MIN_READ_BUFFER + 4096) /* the kernel wants room for a write */
+/* the kernel demands a buffer with room for a write request */
+#define REQUEST_MAX (FUSE_MIN_READ_BUFFER + 4096)
 #define WRITE_MAX 4096
-#define ALWAYS (1U << 30) /* seconds */
-#define MODE 0111         /* so that the kernel asks us about an execution, too */
+#define ALWAYS (1U << 30) /* validity of an answer in seconds, in effect for ever */
+#define MODE 0111 /* has x bits, so that the kernel also asks this process about an execution */
 #define OPTION_MAX 16
 
 struct node {
 	char *path, *name, *target;
-	size_t parent, mask; /* indexes in the list; a mask is its own parent */
+	size_t parent, mask; /* indexes in the list of nodes; for a mask, both are its own index */
 	mode_t type;
-	bool leads; /* it is a directory with entries */
+	bool leads; /* the node is a directory with entries */
 	int fd;
 };
 
@@ -59,7 +60,7 @@ static int answer(const struct maskfs *fs, uint64_t unique, int error, const voi
 	};
 	const struct iovec parts[] = { { &header, sizeof(header) }, { (void *)bytes, n } };
 
-	/* ENOENT: the program that asked was killed. */
+	/* ENOENT: the program that made the request was killed. */
 	return writev(fs->device, parts, n ? 2 : 1) < 0 && errno != ENOENT ? -1 : 0;
 }
 
@@ -121,7 +122,10 @@ static int answer_statfs(const struct maskfs *fs, const struct fuse_in_header *i
 
 /* ----------------------------------------------------------------- requests */
 
-/* Refuse a look at an entry of a node, or at the node itself if name is NULL. */
+/*
+ * Refuse and report an access to an entry of a node.  If name is NULL, the access is to the node
+ * itself.
+ */
 static int refuse(const struct maskfs *fs, const struct fuse_in_header *in, const char *name)
 {
 	if (in->nodeid != FUSE_ROOT_ID && fs->told) {
@@ -162,8 +166,8 @@ static int read_link(const struct maskfs *fs, const struct fuse_in_header *in)
 }
 
 /*
- * Allow access to a directory on the way to a hole if the caller only passes through it (X_OK):
- * that is no look at masked files.
+ * Check an access(2).  A caller that only passes through a directory (X_OK) on the way to a hole is
+ * allowed to.  This does not show masked files.
  */
 static int check_access(const struct maskfs *fs, const struct fuse_in_header *in,
 	const struct fuse_access_in *access)
@@ -265,8 +269,8 @@ int maskfs_open(struct err *err)
 }
 
 /*
- * Mount the file system with allow_other.  Without that option, other users than the one who mounts
- * would get EACCES without a request to us.
+ * Mount the file system with allow_other.  Without this option, users other than the one who mounts
+ * would get EACCES, and no request would be made for them.
  */
 static int mount_fs(struct maskfs *fs, struct err *err)
 {
@@ -284,21 +288,21 @@ static int mount_fs(struct maskfs *fs, struct err *err)
 	snprintf(uid, sizeof(uid), "%u", geteuid());
 	snprintf(gid, sizeof(gid), "%u", getegid());
 	/*
-	 * MOUNT_ATTR_NOEXEC is not set, since the kernel then would not ask us when a program tries
-	 * to execute a mask.
+	 * MOUNT_ATTR_NOEXEC is not set.  With it, the kernel would refuse to execute a mask without
+	 * a request to this process.
 	 */
 	fs->mount = mountcall_new(
 		"fuse", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY, err);
 	return fs->mount < 0 ? fs->mount : 0;
 }
 
-/* The child's part of opening the nodes.  It shares our descriptors. */
+/* The child that opens the nodes.  It shares the descriptors of this process. */
 static _Noreturn void opener_main(const struct maskfs *fs, int socket)
 {
 	for (size_t i = 0; i < fs->n; i++) {
 		const struct node *node = &fs->nodes[i];
 		const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
-		int fd = openat(fs->mount, node->path, flags); /* by-name: we serve it ourselves */
+		int fd = openat(fs->mount, node->path, flags); /* by-name: served by its parent */
 
 		fd = fd < 0 ? -errno : fd;
 		if (send(socket, &fd, sizeof(fd), MSG_NOSIGNAL) != (ssize_t)sizeof(fd) || fd < 0)
@@ -308,8 +312,8 @@ static _Noreturn void opener_main(const struct maskfs *fs, int socket)
 }
 
 /*
- * Take the descriptors that the child opens, and answer the requests of the kernel that this
- * causes.
+ * Receive the descriptors that the child opens.  Meanwhile, answer the requests that the kernel
+ * makes because of this.
  */
 static int serve_opener(struct maskfs *fs, int socket, int process, struct err *err)
 {
@@ -318,7 +322,7 @@ static int serve_opener(struct maskfs *fs, int socket, int process, struct err *
 
 	for (size_t i = 0; i < fs->n;) {
 		if (poll(ready, 3, -1) < 0)
-			continue; /* a signal */
+			continue; /* a signal has come */
 		if (ready[0].revents && maskfs_serve(fs) < 0)
 			return err_errno(err, "serve a file system");
 		if (!ready[1].revents && !ready[2].revents)
@@ -334,8 +338,8 @@ static int serve_opener(struct maskfs *fs, int socket, int process, struct err *
 }
 
 /*
- * Open all nodes, so that the kernel gets to know them.  A child opens them: whoever does so has to
- * wait for answers, and we are the ones who answer.
+ * Open all nodes, so that the kernel has their names and attributes.  A child opens them, because
+ * opening waits for answers, and this process gives the answers.
  */
 static int open_nodes(struct maskfs *fs, struct err *err)
 {
@@ -390,8 +394,8 @@ void maskfs_free(struct maskfs *fs)
 	if (!fs)
 		return;
 	/*
-	 * Close the device first.  Otherwise closing the other descriptors would wait for our
-	 * answers.
+	 * Close the device first.  Otherwise closing the other descriptors would wait for answers
+	 * of this process.
 	 */
 	close_fd(&fs->device);
 	maskfs_settle(fs);
@@ -404,8 +408,8 @@ void maskfs_free(struct maskfs *fs)
 }
 
 /*
- * Make a mask, in a child: mounting needs a new mount namespace, which belongs to our user
- * namespace.
+ * Make a mask.  This is done in a child: mounting needs a new mount namespace that belongs to the
+ * user namespace of this process.
  */
 static int try_mask(void *arg, struct err *err)
 {

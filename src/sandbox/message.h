@@ -12,16 +12,20 @@ int message_send(int socket, const void *bytes, size_t len, const int *fds, size
 int message_wait(int fd, int wait_ms);
 
 /*
- * Receive one message of exactly len bytes, waiting up to wait_ms (-1: as the socket does).  All n
- * elements of fds are set, to -1 where no descriptor came; they belong to the caller.  Returns 1,
- * 0 when the other side has closed, or -errno: -ETIMEDOUT, or -EPROTO for any other message.
+ * Receive one message of exactly len bytes, and wait for it up to wait_ms (-1: as the socket does).
+ * All n elements of fds are set: to a descriptor that belongs to the caller, or to -1 if none came.
+ * Returns 1, or 0 when the other side has closed, or -errno.  This is -ETIMEDOUT after wait_ms, and
+ * -EPROTO for a message of another form.
  */
 int message_receive(int socket, void *bytes, size_t len, int *fds, size_t n, int wait_ms);
 
 /*
- * Copy those of n descriptors that are not -1 to packed, and their number to count.  Returns a bit
- * for each place in fds that is not -1.
+ * Copy the descriptors that are not -1 to packed, and set *count to their number.  fds has n
+ * elements.  Returns a bit for each element that is not -1.
  */
 uint32_t message_pack(const int *fds, size_t n, int *packed, size_t *count);
-/* Reverse message_pack: places is its result, and n the number of descriptors that it was given. */
+/*
+ * Reverse message_pack.  places is the result of message_pack, and n the number of elements that it
+ * was given.
+ */
 void message_unpack(const int *packed, uint32_t places, int *fds, size_t n);

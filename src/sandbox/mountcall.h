@@ -1,8 +1,8 @@
 /*
- * mountcall - file systems and mounts that are not attached anywhere yet.
+ * mountcall - makes file systems and mounts that are not attached anywhere yet.
  *
- * A mount is first made or copied, then restricted, and attached last, so that no program ever sees
- * it without its restrictions.  Until it is attached, a descriptor holds it.
+ * A mount is first made or copied, then restricted, and attached last.  So no program ever sees it
+ * without its restrictions.  Until a mount is attached, a descriptor keeps it.
  */
 #pragma once
 #include <stdint.h>
@@ -11,13 +11,13 @@
 #include "core/err.h"
 
 /*
- * The restrictions of a mount that holds only data: no set-user-id programs, no devices, no
- * programs at all.
+ * The restrictions of a mount that has only data: no set-user-id programs, no devices, no programs
+ * at all.
  */
 #define MOUNTCALL_DATA (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
 
 struct mountcall_option {
-	const char *key, *value; /* value NULL: a flag.  The last option of a list has no key */
+	const char *key, *value; /* value NULL: a flag.  The last option of a list has key NULL */
 };
 
 /* Set an option of fs, a file system context of fsopen(2).  Returns -1 with errno on failure. */
@@ -33,11 +33,17 @@ int mountcall_new(
  */
 int mountcall_restrict(int tree, unsigned flags, uint64_t attr);
 /*
- * Attach a mount to a name, which is not followed if it is a link.  Returns -1 with errno on
+ * Attach a mount to a name.  If the name is a link, it is not followed.  Returns -1 with errno on
  * failure.
  */
 int mountcall_attach(int tree, int dirfd, const char *name);
-/* Detach a mount that nothing is mounted on.  Its root becomes our working directory. */
+/*
+ * Detach a mount.  No other mount may be on it.  Its root becomes the working directory of this
+ * process.
+ */
 int mountcall_detach(int tree);
-/* Make an attached mount the root of the mount namespace, without what was there before. */
+/*
+ * Make an attached mount the root of the mount namespace.  The mounts that were there before are
+ * removed.
+ */
 int mountcall_become_root(int tree, struct err *err);

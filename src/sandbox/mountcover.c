@@ -25,8 +25,8 @@ static void add_name(struct mountcover *cover, const char *path, mode_t type, co
 }
 
 /*
- * The type of the name on which a place can be mounted: a directory for a directory, a file for
- * anything else.  A hidden link stays a link.
+ * Returns the type of the file that a place is mounted on: a directory for a directory, and a file
+ * for anything else.  A hidden link is no mount, but stays a link.
  */
 static mode_t type_of(const struct mountplace *place)
 {
@@ -34,10 +34,7 @@ static mode_t type_of(const struct mountplace *place)
 									       : S_IFREG;
 }
 
-/*
- * Add the places below a hidden directory that can be seen, and the directories that lead to
- * them.
- */
+/* Add the visible places below a hidden directory, and the directories that lead to them. */
 static void add_ways(struct mountcover *cover, struct arena *arena, const struct mountplace *dir,
 	const char *above)
 {
@@ -111,7 +108,9 @@ int mountcover_new_masks(const struct mountcover *cover, int nobody, struct err 
 	(void)umask(before);
 	if (r < 0)
 		return r;
-	/* Without this, root inside could list the mask, and would find it empty. */
+	/*
+	 * Without this mapping, root in the sandbox could list the mask, and would find it empty.
+	 */
 	if (nobody >= 0)
 		(void)ids_map_mount(tree, "", nobody);
 	if (mountcall_restrict(tree, 0, ATTR_MASK) < 0)

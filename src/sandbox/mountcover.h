@@ -1,5 +1,5 @@
 /*
- * mountcover - mounts that cover what a plan hides.
+ * mountcover - makes the mounts that cover the files that a plan hides.
  *
  * A cover is a mask, or a directory in memory.  It contains the directories that lead to its holes.
  * The places that stay visible are mounted on these holes afterwards.
@@ -8,34 +8,40 @@
 #include "sandbox/maskfs.h"
 #include "sandbox/mountplaces.h"
 
-/* The names in one cover that is a directory, or in all covers that are masks. */
+/*
+ * The names in one cover that is a directory in memory, or the names in all covers that are masks.
+ */
 struct mountcover {
 	struct maskfs_node *list;
 	size_t n, capacity;
 };
 
 /*
- * Add the way to each hole of a hidden place, and the place itself under the name top.  If top is
- * NULL, the place is the root of a file system of its own.
+ * Add the way to each hole of a hidden place.  If top is not NULL, also add the place itself under
+ * the name top.  If top is NULL, the place is the root of a file system of its own.
  */
 void mountcover_add(struct mountcover *cover, struct arena *arena, const struct mountplace *place,
 	const char *top);
 void mountcover_release(struct mountcover *cover);
 
-/* Make a file system in memory with these names, to serve as empty masks.  Returns the mount. */
+/*
+ * Make a file system in memory with these names.  Its directories serve as empty masks.  Returns
+ * the mount.
+ */
 int mountcover_new_masks(const struct mountcover *cover, int nobody, struct err *err);
 /* Make a directory in memory with these names, which belong to owner.  Returns the mount. */
 int mountcover_new_directory(
 	const struct mountcover *cover, mode_t mode, unsigned owner, struct err *err);
 
-/* Names in a stage: two directories and two files. */
+/* Names in a stage (mountcover_new_stage): two directories and two files. */
 #define MOUNTCOVER_DIR "dir"
 #define MOUNTCOVER_FILE "file"
 #define MOUNTCOVER_UNDER_DIR "under"
 #define MOUNTCOVER_UNDER_FILE "beneath"
 
 /*
- * Attach a new file system to "/", where this process does not see it, to attach other mounts in
- * it: before Linux 6.15 only attached mounts can be copied.  mountcall_detach removes it.
+ * Make a stage: a new file system that is attached to "/", where this process does not see it.
+ * Other mounts can be attached in it, because before Linux 6.15 only attached mounts can be copied.
+ * mountcall_detach removes the stage.
  */
 int mountcover_new_stage(struct err *err);

@@ -15,7 +15,7 @@
 #define PROTECTS (BIT(PROTECT) | STUBS)
 #define COVERS (BIT(MASK) | BIT(PRIVATE) | BIT(ROOT))
 #define SHOWS (BIT(SHOW) | BIT(WRITABLE) | BIT(EXEC))
-#define LINKS_MAX 40 /* as the kernel has it */
+#define LINKS_MAX 40 /* as in the kernel */
 
 /* ------------------------------------------------------------------- finding */
 
@@ -62,7 +62,7 @@ int mountplaces_open(int root_fd, const struct mountplace *dir, struct err *err)
 	return at_open(root_fd, *dir->path ? dir->path : ".", O_PATH | O_DIRECTORY, err);
 }
 
-/* Look at a place.  If that fails, the place counts as missing. */
+/* Look up the file of a place.  If this fails, the place counts as missing. */
 static void look_at(struct mountplace *place, struct arena *arena, int root_fd)
 {
 	const struct mountplace *dir = place->parent;
@@ -173,7 +173,7 @@ unsigned mountplaces_bits(const struct mountplace *place)
 
 /* ------------------------------------------------------------------ deciding */
 
-/* Whether a program could rename the place, or make something there. */
+/* Whether a program could rename the place, or make a file there. */
 static bool is_changeable(const struct mountplace *place)
 {
 	return place->parent && !place->parent->hidden && !place->parent->read_only;
@@ -188,8 +188,8 @@ bool mountplaces_in_root(const struct mountplace *place)
 }
 
 /*
- * Whether a hidden place keeps its way: the root hides everything, and the place may be shown
- * later.
+ * Whether the way to a hidden place is kept.  It is kept if the root hides everything and the place
+ * may be shown later.
  */
 static bool is_kept_way(const struct mountplace *place)
 {
@@ -234,7 +234,7 @@ static void decide_one(struct mountplace *place)
 	place->leads = place->type && (!place->hidden || is_kept_way(place));
 }
 
-/* Mount the directories above a restricted place that a program could rename. */
+/* Mount the directories above a restricted place, if a program could otherwise rename them. */
 static void pin_directories(const struct mountplace *place)
 {
 	for (struct mountplace *dir = place->parent; dir && dir->parent; dir = dir->parent)

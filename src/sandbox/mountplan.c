@@ -1,7 +1,7 @@
 /*
- * The order matters:
+ * The order of the steps matters:
  *
- * 1. Find the places of the plan, and make the stubs, while everything can still be reached.
+ * 1. Find the places of the plan, and make the stubs, while every file can still be reached.
  * 2. Copy the mount namespace.
  * 3. Copy the mounts of all places that get one of their own.  A copy has only its own
  *    restrictions, since "/" is not restricted yet.  So a writable place in a read-only directory
@@ -9,13 +9,13 @@
  * 4. Restrict "/", and attach the copies, a directory before its entries.
  *
  * A copy includes the mounts below it.  In a user namespace below, a mount can be copied only
- * together with the mounts on it.  So if programs inside mount a part of the tree once more, the
- * restrictions come along.
+ * together with the mounts on it.  So if programs of the sandbox mount a part of the tree once
+ * more, the new mount has the same restrictions.
  *
- * Later changes rebuild the mounts from a place downwards, in a mount namespace of their own, and
- * attach them with one call.  When a tree of mounts propagates to a user namespace below, the
- * kernel locks all its mounts there except the tree's root.  So the root is a mask, and the visible
- * mounts lie on top of it.
+ * For a later change, the mounts from a place downwards are built anew, in a mount namespace of
+ * their own.  Then they are attached with one call.  When a tree of mounts propagates to a user
+ * namespace below, the kernel locks all these mounts there except the root of the tree.  So the
+ * root is a mask, and the visible mounts are on top of it.
  */
 #include "sandbox/mountplan.h"
 
@@ -88,8 +88,9 @@ static bool is_writable(int tree, const char *path)
 }
 
 /*
- * Returns the path, from a place, of the mount mountplaces_kept[which], or NULL if this mount does
- * not lie there, has to be read-only, or is read-only anyway.
+ * Returns the path that leads from a place to the kept mount number 'which' (mountplaces_kept).
+ * Returns NULL if this mount does not lie below the place, or has to be read-only, or is read-only
+ * already.
  */
 static const char *kept_in(
 	struct mountplace *root, const struct mountplace *place, int tree, size_t which)
@@ -103,8 +104,8 @@ static const char *kept_in(
 }
 
 /*
- * Restrict the mounts of a tree, and leave kept mounts writable.  EINVAL is no failure: the kept
- * directory is no mount.
+ * Restrict the mounts of a tree, but leave kept mounts writable.  EINVAL is no failure: a kept
+ * directory need not be a mount.
  */
 static int restrict_tree(
 	struct mountplace *root, const struct mountplace *place, int tree, struct err *err)
@@ -187,7 +188,7 @@ static void tell(void *arg, size_t node, const char *path, pid_t pid)
 		made->told(made->arg, made->entries[node], path, pid);
 }
 
-/* List the masks at a place and below it.  Returns how many there are. */
+/* List the masks at a place and below it.  Returns the number of masks. */
 static size_t list_masks(
 	struct mountplan_made *made, struct mountplace *top, struct mountcover *cover)
 {
@@ -202,8 +203,8 @@ static size_t list_masks(
 }
 
 /*
- * Copy the mount of each mask from the attached file system of masks.  If fs is NULL, that is tree,
- * a file system in memory, instead of a FUSE file system.
+ * Copy the mount of each mask from the attached file system of masks.  This is the FUSE file system
+ * fs.  If fs is NULL, it is 'tree', a file system in memory.
  */
 static int copy_masks(struct mountplace *top, const struct mountcover *cover,
 	const struct maskfs *fs, int tree, size_t *entries, struct err *err)
@@ -228,8 +229,8 @@ static int copy_masks(struct mountplace *top, const struct mountcover *cover,
 }
 
 /*
- * Attach the file system of the masks to MOUNTCOVER_DIR in the stage.  Without fs, make one in
- * memory and return its mount; with fs, the result is -1 without an error.
+ * Attach the file system of the masks to MOUNTCOVER_DIR in the stage.  If fs is NULL, make a file
+ * system in memory, and return its mount.  If fs is given, the result is -1 even on success.
  */
 static int attach_masks(struct mountplan_made *made, struct maskfs *fs,
 	const struct mountcover *cover, int stage, struct err *err)
@@ -299,7 +300,7 @@ static int attach_below(struct mountplace *top, int root, struct err *err)
 	return r;
 }
 
-/* Change to the new root, which shows nothing of the old one but the holes. */
+/* Change to the new root.  Of the old root, only the holes remain visible. */
 static int change_root(struct mountplace *root, struct err *err)
 {
 	if (mountcall_attach(root->tree, AT_FDCWD, "/") < 0)
@@ -401,9 +402,10 @@ const char *mountplan_keeper(const struct mountplan_made *made, const char *path
 void mountplan_remove_stubs(struct mountplan_made *made)
 {
 	/*
-	 * In the mount namespace of the plan, stubs are mount points, which cannot be removed.  So
-	 * leave it.  If this process was the last in it, the namespace ends.  If it went on, the
-	 * kernel would unmount each removed stub there, and wait for all processors each time.
+	 * Leave the mount namespace of the plan.  In that namespace, stubs are mount points, which
+	 * cannot be removed.  If this process was the last one in the namespace, the namespace
+	 * ends.  If the namespace went on, the kernel would unmount each removed stub there, and
+	 * wait for all processors each time.
 	 */
 	if (made->before >= 0) {
 		(void)setns(made->before, CLONE_NEWNS);
@@ -427,8 +429,8 @@ void mountplan_release(struct mountplan_made *made)
 /* ------------------------------------------------------------- later changes */
 
 /*
- * Put the mount of a place on top of a new mask.  Returns the mask's mount, which is the only one
- * that is not locked inside.
+ * Put the mount of a place on top of a new mask.  Returns the mount of the mask.  This mount is the
+ * only one that is not locked in the sandbox.
  */
 static int stack_place(const struct mountplace *place, struct err *err)
 {
@@ -448,7 +450,9 @@ static int stack_place(const struct mountplace *place, struct err *err)
 	return take_fd(&under);
 }
 
-/* Attach the mounts of the places below top to the mount of top, which is attached. */
+/*
+ * Attach the mounts of the places below top to the mount of top.  That mount is attached already.
+ */
 static int attach_within(struct mountplace *top, struct err *err)
 {
 	size_t start = strlen(top->path) + (*top->path != '\0');
@@ -511,8 +515,8 @@ static struct mountplace *find_changed(
 }
 
 /*
- * Whether something can be mounted on a place: its directory is not hidden, or keeps the way to
- * it.
+ * Whether a mount can be attached to a place.  This needs a directory that is not hidden, or that
+ * keeps the way to the place.
  */
 static bool is_within_reach(const struct mountplace *place)
 {
@@ -521,7 +525,7 @@ static bool is_within_reach(const struct mountplace *place)
 }
 
 /*
- * Decide again how places are mounted.  Returns the place from which mounts have to be made
+ * Decide anew how places are mounted.  Returns the place from which the mounts have to be made
  * anew.
  */
 static struct mountplace *decide_anew(
@@ -541,8 +545,8 @@ static struct mountplace *decide_anew(
 }
 
 /*
- * Serve the masks until a child has written its errno to the pipe.  Returns that errno, or EINTR if
- * the child was killed.
+ * Serve the masks until a child has written its errno to the pipe.  Returns that errno.  If the
+ * child was killed, returns EINTR.
  */
 static int serve_until_told(struct maskfs *masks, int pipe)
 {
@@ -551,7 +555,7 @@ static int serve_until_told(struct maskfs *masks, int pipe)
 
 	while (!ready[1].revents) {
 		if (poll(ready, 2, -1) < 0)
-			ready[1].revents = 0; /* a signal */
+			ready[1].revents = 0; /* a signal has come */
 		else if (ready[0].revents && maskfs_serve(masks) < 0)
 			ready[0].fd = -1;
 	}
@@ -560,8 +564,8 @@ static int serve_until_told(struct maskfs *masks, int pipe)
 
 /*
  * Attach a mount to a name that may lie in a mask.  The kernel then waits for programs that are
- * looking for a name in the mask, and these wait for our answer.  So a child makes the call, and we
- * serve.
+ * looking up a name in the mask.  These programs wait for an answer of this process.  So a child
+ * makes the call, and this process serves the mask meanwhile.
  */
 static int attach_on_mask(
 	struct mountplan_made *made, int tree, int dir, const char *name, struct err *err)
@@ -628,7 +632,10 @@ static int change(struct mountplan_made *made, const char *path, unsigned later,
 		return -(int)err->code;
 	struct mountplace *place = find_changed(made, path, later, err);
 	int r = place ? change_place(made, place, later, err) : -(int)err->code;
-	/* Go back, also after a failure.  If we are there already, this does nothing. */
+	/*
+	 * Return to the mount namespace of the plan, even after a failure.  If this process is
+	 * already there, the call does nothing.
+	 */
 	if (go_to(made->here, &lost) < 0)
 		*err = lost;
 	return lost.code ? -(int)err->code : r;

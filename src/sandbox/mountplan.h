@@ -1,17 +1,16 @@
 /*
- * mountplan - what a program may do with the files of its mount namespace.
+ * mountplan - restricts the use of files in a mount namespace, by a plan.
  *
- * A plan is a list of statements about paths.  A statement about a directory holds for everything
- * below it, except where there is another statement about a path there.  Of several statements
- * about the same place, the stricter wins.  A path that does not exist is left out, unless it is a
- * stub.
+ * A plan is a list of statements about paths.  A statement about a directory applies to everything
+ * below it, except to paths with statements of their own.  If several statements are about the same
+ * place, the strictest one is used.  A path that does not exist is left out, unless it is a stub.
  *
- * Mounts enforce the plan, so it holds for every program in the mount namespace, whatever rights
+ * Mounts enforce the plan.  So it applies to every program in the mount namespace, whatever rights
  * the program has to the files.  A program with rights over the namespace itself could unmount
- * them.  So the namespace is copied to a user namespace below, where the mounts are locked.
+ * these mounts.  So the namespace is copied to a user namespace below, where the mounts are locked.
  *
- * Directories on the way to a place that is restricted cannot be renamed, and links on the way
- * cannot be replaced.  Descriptors that were opened before the plan was applied are not restricted.
+ * Directories on the way to a restricted place cannot be renamed, and links on the way cannot be
+ * replaced.  Descriptors that were opened before the plan was applied are not restricted.
  */
 #pragma once
 #include <stdbool.h>
@@ -25,19 +24,21 @@
 
 enum mountplan_kind {
 	MOUNTPLAN_READ_ONLY, /* except /proc, /dev/shm and /dev/pts, if they are writable now */
-	MOUNTPLAN_WRITABLE,  /* as it is now */
-	MOUNTPLAN_MASK,      /* cannot be read; holes are made by MOUNTPLAN_SHOW alone */
+	MOUNTPLAN_WRITABLE,  /* not read-only, if it is writable without the plan */
+	MOUNTPLAN_MASK,      /* cannot be read; only MOUNTPLAN_SHOW makes holes in it */
 	MOUNTPLAN_SHOW,
 	MOUNTPLAN_PIN,       /* cannot be renamed or removed */
 	MOUNTPLAN_PROTECT,   /* read-only, and cannot be renamed or removed */
 	MOUNTPLAN_STUB,      /* as PROTECT; if missing, an empty directory is made and marked */
-	MOUNTPLAN_STUB_FILE, /* as STUB, but makes a file */
-	MOUNTPLAN_STUB_DOT,  /* as STUB, but makes a file with the line "." (core/stub.h) */
+	MOUNTPLAN_STUB_FILE, /* as STUB, but a file is made */
+	MOUNTPLAN_STUB_DOT,  /* as STUB, but a file with the line "."  is made (core/stub.h) */
 	MOUNTPLAN_NO_EXEC,
 	MOUNTPLAN_EXEC,
-	MOUNTPLAN_PRIVATE, /* replaced by an empty directory in memory; holes as in a mask */
-	MOUNTPLAN_LATER,   /* may be shown later; cannot be renamed or removed until then */
-	MOUNTPLAN_ROOT,    /* path is "/": only what is shown exists, and the root is read-only */
+	/* replaced by an empty directory in memory; holes are made as in a mask */
+	MOUNTPLAN_PRIVATE,
+	MOUNTPLAN_LATER, /* may be shown later; cannot be renamed or removed until then */
+	/* path is "/": only the places that are shown exist, and the root is read-only */
+	MOUNTPLAN_ROOT,
 };
 
 /* Whether a kind makes a name that is missing. */
@@ -54,103 +55,114 @@ struct mountplan_entry {
 struct mountplan {
 	const struct mountplan_entry *list;
 	size_t n;
-	unsigned owner; /* the id of root inside, who will own the directories that are made */
-	bool changes;   /* something may be hidden or shown later */
-	int device;     /* of maskfs_open, taken over; -1: masks are empty, and nobody is told */
-	int nobody;     /* user namespace that has none of our ids, for empty masks; -1: none */
+	/* id of the sandbox's root user, who will own the directories that are made */
+	unsigned owner;
+	bool changes; /* a place may be hidden or shown later */
+	/* from maskfs_open, taken over; -1: masks are empty, and accesses are not reported */
+	int device;
+	/* for empty masks: a user namespace that has none of this process's ids; -1: none */
+	int nobody;
 	/*
 	 * The file for the locks of stubs, which all plans for the same tree share.  The descriptor
-	 * was opened for writing, for this plan alone, and is borrowed.  -1: there are no other
+	 * is borrowed.  It was opened for writing, for this plan alone.  -1: there are no other
 	 * plans.
 	 */
 	int stub_locks;
 	/*
-	 * Called for each access to a masked path.  entry is the index in list of the statement
-	 * that masks it; path and pid are those of maskfs_told.
+	 * Called for each access to a masked path.  'entry' is the index in 'list' of the statement
+	 * that masks the path.  path and pid are those of maskfs_told.
 	 */
 	void (*told)(void *arg, size_t entry, const char *path, pid_t pid);
 	void *arg;
 };
 
-/* A directory or file that a plan has made as mount point, or shares with the plan that made it. */
+/*
+ * A directory or file that a plan has made as a mount point, or that it shares with another plan.
+ */
 struct mountplan_stub {
 	const char *path;
-	int dir; /* its directory, opened before the plan was applied */
-	int fd;  /* the stub */
+	int dir; /* directory that contains the stub, opened before the plan was applied */
+	int fd;  /* descriptor of the stub */
 	const char *name;
 	bool is_dir;
 };
 
-/* A plan that is applied.  Everything in it is owned, unless the plan says otherwise. */
+/* A plan that is applied.  This struct owns all its members, unless the plan only borrows them. */
 struct mountplan_made {
 	struct arena arena;
 	struct mountplace *places;
-	struct maskfs *masks;   /* to be served; NULL: there are none, or they are empty */
-	struct err unexplained; /* why masks are empty; code 0: they are not */
+	/* the masks, which must be served; NULL: there are none, or they are empty */
+	struct maskfs *masks;
+	struct err unexplained; /* reason why masks are empty; code 0: they are not */
 	struct mountplan_stub *stubs;
 	size_t n_stubs;
 	bool stubs_removed;
-	unsigned owner; /* this and the next two: as in the plan */
+	unsigned owner; /* owner, nobody and stub_locks are as in the plan */
 	int nobody;
 	int stub_locks;
-	int before, here; /* mount namespaces without and with the plan; -1: no later changes */
+	/* mount namespaces without and with the plan; -1: no later changes are possible */
+	int before, here;
 	void (*told)(void *arg, size_t entry, const char *path, pid_t pid);
 	void *arg;
-	const size_t *entries; /* index in the plan's list, for each node of masks */
+	const size_t *entries; /* for each node of masks: index in the plan's list */
 };
 
 #define MOUNTPLAN_MADE_INIT                                                                        \
 	((struct mountplan_made){ .nobody = -1, .stub_locks = -1, .before = -1, .here = -1 })
 
 /*
- * Make a copy of the mount namespace of this process, which has one thread, and apply the plan
- * there.  The working directory is "/" afterwards.  self is /proc/self, or -1 if there will be no
- * later changes.  After a failure, this process must not go on with its work.
+ * Make a copy of the mount namespace of this process, which has one thread, and apply the plan in
+ * the copy.  Afterwards the working directory is "/".  'self' is /proc/self, or -1 if there will be
+ * no later changes.  After a failure, this process must not continue its work.
  */
 int mountplan_apply(
 	const struct mountplan *plan, int self, struct mountplan_made *out, struct err *err);
-/* Free everything, also after mountplan_apply has failed.  Stubs stay. */
+/* Free everything.  This may be called after mountplan_apply has failed, too.  Stubs stay. */
 void mountplan_release(struct mountplan_made *made);
 
 /*
- * Whether the plan, with its later changes, hides a path or, if write is set, keeps programs from
- * writing there.  Links are not followed, so the answer may be wrong for a path that leads through
- * a link.
+ * Whether the plan, with its later changes, hides a path.  If write is set, the result is also true
+ * for a path that programs cannot write.  Links are not followed, so the answer may be wrong for a
+ * path that leads through a link.
  */
 bool mountplan_forbids(const struct mountplan_made *made, const char *path, bool write);
 
 /*
- * Find the restricted path, without a slash before it, that keeps path from being renamed or
- * removed: path itself or one below it.  Returns NULL if there is none.  The result belongs to
- * made.
+ * Find the restricted path that keeps a path from being renamed or removed.  It is the path itself
+ * or one below it, without the slash at its beginning.  Returns NULL if there is none.  The result
+ * belongs to made.
  */
 const char *mountplan_keeper(const struct mountplan_made *made, const char *path);
 
 /*
- * Remove the stubs that nobody has used, and that no other plan needs.  This process goes back to
- * the mount namespace without the plan; if the plan was applied without later changes (self -1), it
- * has to be there already.  Later changes are not possible any more.  The disk space of removed
- * stubs is freed by mountplan_release.
+ * Remove the stubs that no program has used and no other plan needs.  This process returns to the
+ * mount namespace without the plan.  If the plan was applied without later changes (self is -1),
+ * this process must be in that namespace already.  Afterwards no later changes are possible.  The
+ * disk space of removed stubs is freed by mountplan_release.
  */
 void mountplan_remove_stubs(struct mountplan_made *made);
 
 /*
- * Later changes, by a process that has stayed in the mount namespace.  If its mounts are shared,
- * they change in its copies as well, and are locked in those of user namespaces below.  Files that
- * are open stay open.  Masks that are made later tell nobody.
+ * Later changes are made by a process that has stayed in the mount namespace.  If the mounts of
+ * this namespace are shared, they change in its copies as well, and are locked in copies of user
+ * namespaces below.  Files that are open stay open.  Accesses to masks that are made later are not
+ * reported.
  *
  * A program that may mount can evade a later restriction in two ways.  It can make its mounts
- * private beforehand, so that changes do not reach them.  And it can mount the directory above a
- * place once more, without the mounts in it, unless the plan has mounted something on the place
- * from the start, such as a pin.  So a permission that was given later can be taken back, but a
- * place that is to be hidden later needs a pin.
+ * private beforehand, so that changes do not reach them.  It can also mount the directory above a
+ * place once more, without the mounts in it.  This is not possible if the plan has had a mount on
+ * the place from the start, such as a pin.  So a permission that was given later can be taken back,
+ * but a place that is to be hidden later needs a pin.
  *
  * Hiding or showing a place replaces all statements of the plan about that place itself.  Its path
  * must not lead through a symbolic link (ERR_INVALID), and a stub counts as missing
- * (ERR_NOT_FOUND).  If the plan hides all of the root, the only places that can be shown are those
- * with both MOUNTPLAN_LATER and MOUNTPLAN_MASK, and places below them.
+ * (ERR_NOT_FOUND).  If the plan hides all of the root, only some places can be shown: those with
+ * both MOUNTPLAN_LATER and MOUNTPLAN_MASK, and places below them.
  */
 int mountplan_hide(struct mountplan_made *made, const char *path, struct err *err);
 int mountplan_show(struct mountplan_made *made, const char *path, bool writable, struct err *err);
-/* Undo mountplan_hide and mountplan_show: the plan's own statements about the path hold again. */
+/*
+ * Undo mountplan_hide and mountplan_show, so that the plan's own statements about the path apply
+ * again.
+ */
 int mountplan_unhide(struct mountplan_made *made, const char *path, struct err *err);

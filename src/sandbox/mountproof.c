@@ -14,12 +14,14 @@ static int fail(const struct mountplace *place, const char *what, struct err *er
 	return err_set(err, ERR_SYSTEM, "the policy does not hold: '/%s' %s", place->path, what);
 }
 
-/* Find the number of the mount that fd lies in, and whether fd is the root of this mount. */
+/*
+ * Find the id of the mount that fd lies in.  *begins becomes true if fd is the root of this mount.
+ */
 static int find_mount(int fd, uint64_t *id, bool *begins, struct err *err)
 {
 	struct statx stx;
 
-	/* Do not ask the file system itself: it may be a mask, which nobody serves yet. */
+	/* Do not ask the file system itself, since it may be a mask that no process serves yet. */
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &stx) < 0)
 		return err_errno(err, "look at a mount");
 	*id = stx.stx_mnt_id;
@@ -28,8 +30,8 @@ static int find_mount(int fd, uint64_t *id, bool *begins, struct err *err)
 }
 
 /*
- * Check that a place has a mount of its own, which hides it or keeps it from being renamed and
- * removed.
+ * Check that a place has a mount of its own.  This mount hides the place, or keeps it from being
+ * renamed and removed.
  */
 static int prove_mount(const struct mountplace *place, int dir, int fd, struct err *err)
 {

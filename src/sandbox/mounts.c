@@ -1,17 +1,17 @@
 /*
- * The order matters:
+ * The order of the steps matters:
  *
  * 1. A process that makes a new mount namespace has its working directory there, but its open
  *    descriptors still lead into the old one.  So the root is made from the working directory.
  * 2. The root is mounted on top of "/".  The other file systems are mounted in it while the host's
- *    files are still reachable.  A mount point is a single name in a directory that we hold open,
- *    and links are not followed: a tree whose /proc is a symbolic link gets no /proc.  Nothing is
- *    created in the tree.
- * 3. pivot_root, after which the host's mounts are gone.
+ *    files are still reachable.  A mount point is a single name in a directory that this process
+ *    has open, and links are not followed: a tree whose /proc is a symbolic link gets no /proc.
+ *    No file is created in the tree.
+ * 3. pivot_root is called.  After this the host's mounts are gone.
  *
  * Commands run in a user namespace below the one that the mounts were built in, with a copy of
- * these mounts (namespaces.c).  In the copy the kernel locks them: what is read-only stays
- * read-only, and what is covered stays covered, even for root inside.
+ * these mounts (namespaces.c).  In the copy the kernel locks the mounts: a read-only mount stays
+ * read-only, and a covered file stays covered, even for root in the sandbox.
  */
 #include "sandbox/mounts.h"
 
@@ -35,16 +35,16 @@
 
 #define RESOLV_MAX 65536
 #define ID_TEXT_MAX 12
-#define OPTIONS_MAX 4096 /* a page: what mount(2) takes */
+#define OPTIONS_MAX 4096 /* bytes of a page, the longest options that mount(2) takes */
 
 struct building {
 	const struct sandbox_plan *plan;
 	struct mounts *out;
-	int root, dev; /* -1: the tree has no /dev */
+	int root, dev; /* descriptors in the new root; dev is -1 if the tree has no /dev */
 	const struct mounts_ids *ids;
 };
 
-/* Note a thing that the inside lacks, and the reason. */
+/* Note a feature that the sandbox lacks, and the reason. */
 __attribute__((format(printf, 2, 3))) static void note_lack(
 	struct building *building, const char *fmt, ...)
 {
@@ -72,7 +72,7 @@ static int bind_copy(int fromfd, const char *from, uint64_t attr, int dirfd, con
 
 /* ----------------------------------------------------------------- the root */
 
-/* Escape ',', which ends an option, and ':', which ends a layer. */
+/* Append a path with escapes for ',', which ends an option, and for ':', which ends a layer. */
 static void add_escaped(struct buf *out, const char *path)
 {
 	for (; *path; path++) {
@@ -99,8 +99,8 @@ void mounts_overlay_options(const struct sandbox_root *root, struct buf *out)
 }
 
 /*
- * Before Linux 6.5 fsconfig accepts any option for an overlay.  Unknown options are refused only
- * when the file system is made, with an error in the kernel's log.
+ * Whether fsconfig accepts any option for an overlay.  Before Linux 6.5 it does.  Unknown options
+ * are refused only when the file system is made, with an error in the kernel's log.
  */
 static bool accepts_any_option(void)
 {
@@ -110,10 +110,10 @@ static bool accepts_any_option(void)
 }
 
 /*
- * Before Linux 6.7 all layers are one option, and before 6.5 an option for fsconfig has at most 255
- * bytes.  So this uses mount(2), which takes a page of options but needs a mount point.  The work
- * directory serves as mount point, since nothing else uses it.  mount(2) silently cuts off a longer
- * string, so that the upper directory would be lost first; hence the check.
+ * Mount the overlay with mount(2).  Before Linux 6.7 all layers are one option, and before 6.5 an
+ * option for fsconfig has at most 255 bytes.  mount(2) takes a page of options, but needs a mount
+ * point.  The work directory serves as mount point, since no other code uses it.  mount(2) silently
+ * cuts off a longer string, and the upper directory would be lost first.  So the length is checked.
  */
 static int overlay_in_one_string(const struct sandbox_root *root, struct err *err)
 {
@@ -174,7 +174,7 @@ static int overlay_new(const struct sandbox_root *root, struct err *err)
 	return take_fd(&tree);
 }
 
-/* Set a copy of a mount to map ids.  Only the attempt shows whether that is possible. */
+/* Make a copy of a mount map ids.  Whether this is possible can only be found out by trying. */
 static int shift_mount(int tree, int ids, struct err *err)
 {
 	errno = -ids_map_mount(tree, "", ids);
@@ -258,7 +258,7 @@ static int shift_layer(int place, const char *name, int ids, struct err *err)
 }
 
 /*
- * Uncover the first n layers.  Layers in the working directory's mount need nothing: they are
+ * Uncover the first n layers.  Layers in the working directory's mount need no work: they are
  * uncovered when the caller leaves that directory.
  */
 static void unshift_layers(const struct sandbox_root *root, size_t n)
@@ -269,9 +269,10 @@ static void unshift_layers(const struct sandbox_root *root, size_t n)
 }
 
 /*
- * Map the ids of the layers.  An overlay takes its layers by name, so each is covered by a mapped
- * copy of itself.  Layers below the working directory are covered together, by a copy that becomes
- * the working directory: the upper and the work directory must be in the same mount.
+ * Map the ids of the layers.  An overlay takes its layers by name, so each layer is covered by a
+ * copy of itself that maps ids.  Layers below the working directory are covered together, by one
+ * copy that becomes the working directory.  The upper and the work directory must be in the same
+ * mount.
  */
 static int shift_layers(const struct sandbox_root *root, int place, int ids, struct err *err)
 {
@@ -294,8 +295,8 @@ static int shift_layers(const struct sandbox_root *root, int place, int ids, str
 }
 
 /*
- * Make an overlay of layers whose ids are mapped.  It accesses its layers with the ids of its
- * creator, which must be mapped there.
+ * Make an overlay of layers whose ids are mapped.  The overlay accesses its layers with the ids of
+ * its creator, and the layers must map these ids.
  */
 static int overlay_shifted(const struct sandbox_root *root, int place, int ids, struct err *err)
 {
@@ -316,8 +317,9 @@ static int overlay_shifted(const struct sandbox_root *root, int place, int ids, 
 }
 
 /*
- * Try to mount the root with the ids of ids.h.  If the kernel or a file system cannot do that, note
- * it: root inside then is root of the machine, and must not be allowed to mount anything.
+ * Try to mount the root with the ids of ids.h.  If the kernel or a file system cannot do this, the
+ * reason is noted.  Root in the sandbox then is root of the machine, and must not be allowed to
+ * mount anything.
  */
 static int build_shifted(struct building *building, struct err *err)
 {
@@ -340,8 +342,8 @@ static int build_shifted(struct building *building, struct err *err)
 }
 
 /*
- * Mount the root.  Device files in it do not work: root inside may be root of the host, and must
- * not reach the host's devices.
+ * Mount the root of the sandbox.  Device files in it do not work, since root in the sandbox may be
+ * root of the host, and must not reach the host's devices.
  */
 static int build_root(struct building *building, struct err *err)
 {
@@ -359,8 +361,8 @@ static int build_root(struct building *building, struct err *err)
 }
 
 /*
- * Mount a file system on a directory of the tree.  If the tree has no such directory, note that and
- * return false.
+ * Mount a file system on a directory of the tree.  If the tree does not have the directory, this is
+ * noted and the result is false.
  */
 static bool mount_on(struct building *building, int tree, const char *name)
 {
@@ -384,8 +386,8 @@ static const struct {
 };
 
 /*
- * Mount a device node of the host.  The mount is read-only, so that chmod inside cannot change the
- * host's node; the device still works.
+ * Mount a device node of the host.  The mount is read-only, so that chmod in the sandbox cannot
+ * change the host's node.  The device works all the same.
  */
 static int dev_node(struct building *building, int host, const char *name, struct err *err)
 {
@@ -403,7 +405,7 @@ static int dev_node(struct building *building, int host, const char *name, struc
 	return 0;
 }
 
-/* Make a file system in memory that belongs to root inside. */
+/* Make a file system in memory that belongs to root in the sandbox. */
 static int tmpmountcall_new(
 	const struct building *building, const char *mode, unsigned attr, struct err *err)
 {
@@ -430,9 +432,9 @@ static int dev_mount(struct building *building, const char *name, int tree, stru
 }
 
 /*
- * Programs inside can offer file systems through /dev/fuse, if the machine has it.  On some
- * machines only root of the machine may open the node.  That is nobody in a shifted inside, so the
- * node is made anew there.
+ * Provide /dev/fuse, by which programs of the sandbox can offer file systems, if the machine has
+ * it.  On some machines only root of the machine may open the host's node, which no user of a
+ * shifted sandbox is.  So the node is made anew there.
  */
 static int dev_fuse(struct building *building, int host, struct err *err)
 {
@@ -494,15 +496,15 @@ static int build_dev(struct building *building, struct err *err)
 
 /*
  * Files of /proc that belong to root of the host obey any process with root's id, in any namespace.
- * So they are covered if root inside has that id.  Otherwise nothing is covered, so that root
- * inside may mount /proc again in sandboxes of its own.
+ * So these files are covered if root in the sandbox has that id.  Otherwise nothing is covered, so
+ * that root in the sandbox may mount /proc again in sandboxes of its own.
  */
 static const char *const proc_read_only[] = { "acpi", "bus", "fs", "irq", "mtrr", "scsi", "sys",
 	"sysrq-trigger" };
 static const char *const proc_masked[] = { "kcore", "keys", "kmsg", "kpagecgroup", "kpagecount",
 	"kpageflags", "slabinfo", "timer_list", "vmallocinfo" };
 
-/* Cover a file of /proc.  Does nothing if this kernel does not have the file. */
+/* Cover a file of /proc.  If this kernel does not have the file, nothing is done. */
 static int cover_proc_file(
 	int proc, const char *name, int fromfd, const char *from, uint64_t attr, struct err *err)
 {
@@ -526,8 +528,8 @@ static int protect_proc(int proc, struct err *err)
 }
 
 /*
- * Mount an empty directory on /proc, when the kernel refuses a new /proc: the tree's own files
- * there must not look like one.
+ * Mount an empty directory on /proc.  This is for a kernel that refuses a new /proc, since the
+ * tree's own files there must not look like those of a real /proc.
  */
 static int build_empty_proc(struct building *building, struct err *err)
 {
@@ -564,8 +566,8 @@ static int build_proc(struct building *building, struct err *err)
 /* --------------------------------------------------------------------- /sys */
 
 /*
- * Copy the host's /sys.  Only root may leave out the mounts in it (cgroups, debugging).  For others
- * the kernel locks these mounts to /sys, so the copy has to include them.
+ * Copy the host's /sys.  Only root may leave out the mounts in it (cgroups, debugging).  For other
+ * users the kernel locks these mounts to /sys, so the copy has to include them.
  */
 static int copy_host_sys(void)
 {
@@ -581,7 +583,7 @@ static int build_sys(struct building *building, struct err *err)
 {
 	struct err refused = { 0 };
 	/*
-	 * If the inside has a network namespace of its own, /sys shows the devices of that
+	 * If the sandbox has a network namespace of its own, /sys must show the devices of that
 	 * namespace.
 	 */
 	owned_fd int tree =
@@ -615,10 +617,10 @@ static int copy_resolv(struct building *building, const struct buf *text, struct
 }
 
 /*
- * Mount a copy of the host's resolv.conf, so that the host's own file is out of reach.  The inside
+ * Mount a copy of the host's resolv.conf.  The host's own file is then out of reach.  The sandbox
  * does not see later changes on the host.  A mount of the host's file would seldom show them
- * either: most programs replace the file, and the old one would stay mounted.  The mount covers the
- * name itself, be it a file or a dangling link.
+ * either, because most programs replace the file, and the old file would stay mounted.  The mount
+ * covers the name itself, whether it is a file or a dangling link.
  */
 static int build_resolv(struct building *building, struct err *err)
 {
@@ -627,7 +629,7 @@ static int build_resolv(struct building *building, struct err *err)
 	int r;
 
 	if (procfile_read("/etc/resolv.conf", RESOLV_MAX, &text, &reason) < 0)
-		return 0; /* the tree may have one of its own */
+		return 0; /* the tree may have a file of its own */
 	owned_fd int etc = at_open(building->root, "etc", O_PATH | O_DIRECTORY, &reason);
 	if (etc < 0 || building->dev < 0) {
 		note_lack(building, "no resolv.conf: %s",

@@ -1,8 +1,8 @@
 /*
- * Each plan that needs a stub holds a lock for it.  The last of these plans to end removes the
- * stub.  The locks are on bytes of a file that no program inside can open.  Whoever makes or
+ * Each plan that needs a stub holds a lock for it.  The plan that ends last removes the stub.  The
+ * locks are on bytes of a file that no program of the sandbox can open.  A process that makes or
  * removes stubs holds the lock on the first byte.  Each path has a byte, at the offset of its hash.
- * If two paths have the same hash, the stub of each stays while a plan needs the other.
+ * If two paths have the same hash, both stubs stay until no plan needs either of them.
  */
 #include "sandbox/mountstub.h"
 
@@ -30,8 +30,8 @@ static bool make_file(int dir, const char *name, const char *text)
 		return false;
 	owned_fd int fd = *text ? at_name_open(dir, name, O_WRONLY | O_NONBLOCK) : -1;
 	/*
-	 * If the text cannot be written, git fails, but at least it does not use another
-	 * repository.
+	 * If the text cannot be written, git fails.  At least git does not use another repository
+	 * then.
 	 */
 	if (fd >= 0)
 		(void)at_write_all(fd, text, strlen(text));
@@ -39,8 +39,8 @@ static bool make_file(int dir, const char *name, const char *text)
 }
 
 /*
- * Make a directory, or a file with this text.  Returns false with errno if the name cannot be made:
- * then programs cannot make it either.
+ * Make a directory, or a file with this text.  Returns false with errno if the name cannot be made.
+ * Programs cannot make the name either, then.
  */
 static bool make_name(int dir, const char *name, bool is_dir, const char *text)
 {
@@ -48,8 +48,8 @@ static bool make_name(int dir, const char *name, bool is_dir, const char *text)
 }
 
 /*
- * Give a directory that only leads to a stub the owner and the mode that it would have if a program
- * had made it.  Programs may use it.
+ * Set the owner and the mode of a directory that only leads to a stub.  They are as if a program
+ * had made the directory.  Programs may use it.
  */
 static void open_up(int dir, const char *name, const struct statx *above)
 {
@@ -66,11 +66,11 @@ static bool is_marked(int fd)
 
 /* --------------------------------------------------------------------- locks */
 
-#define CHANGING 0 /* the byte for whoever makes or removes stubs */
+#define CHANGING 0 /* the byte that is locked while stubs are made or removed */
 
 /*
- * Returns the byte of a path: its 64-bit FNV-1a hash without the two lowest bits, to fit into an
- * offset.
+ * Returns the byte of a path.  It is the 64-bit FNV-1a hash of the path, shifted by two bits so
+ * that it fits into an offset.
  */
 static off_t byte_of(const char *path)
 {
@@ -83,7 +83,7 @@ static off_t byte_of(const char *path)
 
 /*
  * Lock or unlock a byte.  type is that of struct flock.  If file is -1, there are no other plans,
- * and nothing is locked.  Returns false if another plan has the lock.
+ * and nothing is locked.  Returns false if another plan holds the lock.
  */
 static bool lock_byte(int file, off_t byte, short type, bool wait)
 {
@@ -119,7 +119,7 @@ static int add_stub(
 	return 0;
 }
 
-/* Make a missing place, whose directory exists. */
+/* Make a missing place.  The directory of the place must exist. */
 static int make_stub(
 	struct mountplan_made *made, int root, struct mountplace *place, struct err *err)
 {
@@ -148,8 +148,8 @@ static int make_stub(
 }
 
 /*
- * Hold an existing name, too, if it is a stub of another plan: that plan may end before this
- * one.
+ * Hold the lock for an existing name, too, if the name is a stub of another plan.  That plan may
+ * end before this one.
  */
 static int share_stub(
 	struct mountplan_made *made, int root, struct mountplace *place, struct err *err)
@@ -162,7 +162,7 @@ static int share_stub(
 	return fd >= 0 && is_marked(fd) ? add_stub(made, place, &dir, err) : 0;
 }
 
-/* Look at a place again: other plans may have made or removed stubs since it was found. */
+/* Look up a place again, since other plans may have made or removed stubs after it was found. */
 static int look_again(int root, struct mountplace *place, struct err *err)
 {
 	owned_fd int dir = mountplaces_open(root, place->parent, err);
@@ -174,7 +174,10 @@ static int look_again(int root, struct mountplace *place, struct err *err)
 	return 0;
 }
 
-/* Make sure that a place exists and stays, and also the directories that lead to it. */
+/*
+ * Make sure that a place exists and stays.  The directories that lead to the place are held as
+ * well.
+ */
 static int hold_place(
 	struct mountplan_made *made, int root, struct mountplace *place, struct err *err)
 {
@@ -190,7 +193,7 @@ static int hold_place(
 	return place->type ? share_stub(made, root, place, err) : make_stub(made, root, place, err);
 }
 
-/* Whether a place needs a stub.  It needs none where programs cannot write anyway. */
+/* Whether a place needs a stub.  Where programs cannot write anyway, no stub is needed. */
 static bool needs_stub(const struct mountplace *place)
 {
 	const struct mountplace *dir = place->parent;
@@ -252,7 +255,7 @@ int mountstub_make(struct mountplan_made *made, int root, struct err *err)
 
 /* ------------------------------------------------------------------ removing */
 
-/* Whether a stub is as it was made: no program has put anything into it. */
+/* Whether a stub is unchanged, so that no program has put a file or bytes into it. */
 static bool is_untouched(const struct mountplan_stub *stub)
 {
 	struct statx named, opened;
@@ -276,8 +279,8 @@ static void remove_stub(const struct mountplan_stub *stub)
 }
 
 /*
- * This leaves the descriptors open.  The file system frees a removed file only when it is closed,
- * so that nobody has to wait for that here.
+ * The descriptors stay open.  The file system frees a removed file when its last descriptor is
+ * closed, and this function should not wait for that.
  */
 void mountstub_remove_all(struct mountplan_made *made)
 {

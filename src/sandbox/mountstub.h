@@ -1,18 +1,20 @@
 /*
- * mountstub - names that programs shall not make, made beforehand.
+ * mountstub - makes names beforehand that programs must not make.
  *
- * A name that does not exist cannot be protected by a mount.  So an empty directory or file is made
- * to mount on.  It has a mark, by which other plans recognise it, and is removed when no plan needs
- * it any more.
+ * A mount cannot protect a name that does not exist.  So an empty directory or file is made as a
+ * mount point.  Other plans recognise it by a mark.  It is removed when no plan needs it any more.
  */
 #pragma once
 #include "sandbox/mountplan.h"
 
-/* Make the stubs of the plan below the directory root, where programs could make the names. */
+/*
+ * Make the stubs of the plan below the directory root.  A stub is made only where programs could
+ * make the name.
+ */
 int mountstub_make(struct mountplan_made *made, int root, struct err *err);
 /*
- * Remove all stubs that nobody has used, and that no other plan needs.  They must not be mount
- * points in this mount namespace.
+ * Remove all stubs that no program has used and no other plan needs.  They must not be mount points
+ * in this mount namespace.
  */
 void mountstub_remove_all(struct mountplan_made *made);
 /* Close the descriptors of the stubs.  Stubs that were not removed stay in the tree. */

@@ -23,7 +23,7 @@
 
 static const char *const map_files[] = { "uid_map", "gid_map" };
 
-/* The child's message that it is in the namespaces. */
+/* The message of the child when it is in the namespaces. */
 struct arrival {
 	int error;
 	char number[PROCESS_NUMBER_MAX]; /* the child's name in /proc */
@@ -36,7 +36,10 @@ static _Noreturn void child_main(const char *hostname, int proc, int leash)
 
 	if (hostname && sethostname(hostname, strlen(hostname)) < 0)
 		arrival.error = errno;
-	/* proc may show another PID namespace, in which our number is not that of getpid. */
+	/*
+	 * proc may show another PID namespace, in which this process has another number than that
+	 * of getpid.
+	 */
 	else if (process_number(proc, arrival.number) < 0)
 		arrival.error = errno;
 	(void)send(leash, &arrival, sizeof(arrival), MSG_NOSIGNAL);
@@ -97,7 +100,7 @@ int namespaces_make(unsigned long flags, const char *hostname, int proc, int cgr
 	return 0;
 }
 
-/* Make a map of every id of our user namespace to itself. */
+/* Write a map that maps every id of this process's user namespace to itself. */
 static int make_same_map(int self, const char *file, struct buf *out, struct err *err)
 {
 	owned(buf_release) struct buf own = BUF_INIT;
@@ -165,7 +168,7 @@ int namespaces_open_shifted(int proc, struct err *err)
 	return namespaces_open(made.process, "ns/user", O_RDONLY, err);
 }
 
-/* The input and the results of the process that copies our mounts. */
+/* The input and the results of the process that copies the mounts. */
 struct copier {
 	int user, proc;
 	int mnt, root;
@@ -184,7 +187,7 @@ static int copy_in_child(void *arg, struct err *err)
 	return copier->root < 0 ? copier->root : 0;
 }
 
-/* A child copies the mounts.  It ends before any program runs inside. */
+/* A child copies the mounts.  It ends before any program runs in the sandbox. */
 int namespaces_copy_mounts(int user, int proc, int *mnt, int *root, struct err *err)
 {
 	struct copier copier = { .user = user, .proc = proc, .mnt = -1, .root = -1 };

@@ -34,7 +34,7 @@ struct netspace {
 
 /* ------------------------------------------------------------------ visitors */
 
-/* The input of the process that enters the namespace. */
+/* The input of the short-lived process that enters the namespace. */
 struct visit {
 	int ns; /* -1: make a new namespace */
 	int (*work)(void *arg, struct err *err);
@@ -52,7 +52,7 @@ static int enter_and_work(void *arg, struct err *err)
 	return visit->work(visit->arg, err);
 }
 
-/* Do work in the namespace.  Sockets that the visiting process opens are ours. */
+/* Do work in the namespace.  Descriptors that the visiting process opens belong to this process. */
 static int visit_namespace(
 	int ns, int (*work)(void *arg, struct err *err), void *arg, struct err *err)
 {
@@ -71,8 +71,9 @@ int netspace_loopback_up(struct err *err)
 	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
 		return err_errno(err, "bring up the loopback device");
 	/*
-	 * The network namespace belongs to the user namespace above, where root inside has no
-	 * rights.  So let everyone use low ports: there is no reason to refuse them to root inside.
+	 * Let every user use low ports, since there is no reason to refuse them to root in the
+	 * sandbox.  The network namespace belongs to the user namespace above, in which root in the
+	 * sandbox has no rights.
 	 */
 	struct err ignored = { 0 };
 	(void)procfile_write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0", &ignored);
@@ -91,10 +92,7 @@ struct route_answer {
 	struct nlmsgerr error;
 };
 
-/*
- * Send a request.  Returns the kernel's error number, or 0 if the kernel has done what was
- * requested.
- */
+/* Send a request.  Returns the kernel's error number, or 0 if the request has succeeded. */
 static int send_route(int netlink, const struct route_request *request)
 {
 	struct route_answer answer;
@@ -136,8 +134,8 @@ static int capture_family(int netlink, int family)
 }
 
 /*
- * Make all addresses of both families local.  IPv6 may be missing from the kernel, or be switched
- * off for the device; that is no failure.
+ * Make all addresses of both families local.  If the kernel has no IPv6, or IPv6 is switched off
+ * for the device, this is no failure.
  */
 static int capture_addresses(struct netspace *space, struct err *err)
 {
@@ -238,8 +236,8 @@ static int bind_socket(const struct opening *opening, int fd)
 }
 
 /*
- * Have the kernel tell the address that each packet was sent to, and let us answer from that
- * address.
+ * Make the kernel report the address that each packet was sent to.  Answers can then be sent from
+ * that address.
  */
 static int prepare_datagrams(const struct opening *opening, int fd)
 {
@@ -367,8 +365,8 @@ void netspace_answer(int fd, const void *bytes, size_t len, const struct netspac
 {
 	const bool v6 = packet->peer.ss_family == AF_INET6;
 	/*
-	 * The kernel tells the address that a packet was sent to in ipi_addr, but takes the
-	 * sender's address of the answer from ipi_spec_dst.
+	 * The kernel reports the address that a packet was sent to in ipi_addr.  For an answer, the
+	 * kernel takes the sender's address from ipi_spec_dst.
 	 */
 	const struct in_pktinfo from = { .ipi_spec_dst = packet->asked4.ipi_addr };
 	const size_t from_size = v6 ? sizeof(packet->asked) : sizeof(from);
@@ -403,14 +401,14 @@ void netspace_answer(int fd, const void *bytes, size_t len, const struct netspac
 #define IP6_HEADER 40
 #define TCP_SEQUENCE 4
 #define TCP_FLAGS 13
-#define PORTS 4         /* bytes of both ports, with which the headers of TCP and UDP begin */
-#define WATCHED_MAX 128 /* bytes that hold all headers */
+#define PORTS 4         /* bytes of the two port numbers at the start of a TCP or UDP header */
+#define WATCHED_MAX 128 /* number of bytes of a packet that are sure to include all headers */
 #define WATCH_MEMORY 65536
 
 #define LOAD(size, at) BPF_STMT(BPF_LD | (size) | BPF_ABS, (uint32_t)(at))
 /*
- * In these macros, the parameters here, yes and no are positions in the filter: that of the jump,
- * and those of its targets.
+ * In these macros, the parameters 'here', 'yes' and 'no' are positions in the filter.  'here' is
+ * the position of the jump, and the other two are those of its targets.
  */
 #define JUMP(how, here, value, yes, no)                                                            \
 	BPF_JUMP(BPF_JMP | (how) | BPF_K, (value), (yes) - (here)-1, (no) - (here)-1)
@@ -431,10 +429,10 @@ enum filter_place {
 };
 
 /*
- * The device shows each packet twice, once as sent and once as received; only the latter is taken.
- * Of packets between loopback addresses, the filter takes only the kernel's refusal of an attempt:
- * a reset without a sequence number.  Packets to multicast addresses are left out; programs that
- * look for printers send these.
+ * The device shows each packet twice, once as sent and once as received.  The filter takes only the
+ * received one.  Of packets between loopback addresses, the filter takes only the kernel's refusal
+ * of an attempt, which is a reset without a sequence number.  Packets to multicast addresses are
+ * left out, since programs that look for printers send them.
  */
 static struct sock_filter watch_filter[] = {
 	[0] = LOAD(BPF_B, SKF_AD_OFF + SKF_AD_PKTTYPE),
@@ -454,7 +452,7 @@ static struct sock_filter watch_filter[] = {
 	[13] = BPF_STMT(BPF_LD | BPF_B | BPF_IND, TCP_FLAGS),
 	[14] = BPF_STMT(BPF_JMP | BPF_JA, FLAGS - 14 - 1),
 
-	/* The device carries no other protocols than these two. */
+	/* The device carries only IPv4 and IPv6. */
 	[V6] = LOAD(BPF_B, IP6_TO),
 	[16] = IF_EQUAL(16, 0xff, DROP, 17),
 	[17] = LOAD(BPF_W, IP6_TO),
@@ -509,7 +507,7 @@ static int open_watch(void *arg, struct err *err)
 		.sll_ifindex = (int)if_nametoindex("lo"),
 	};
 	const int memory = WATCH_MEMORY;
-	/* Protocol 0 receives nothing until the filter is in place. */
+	/* With protocol 0, the socket receives nothing until the filter is in place. */
 	owned_fd int fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) < 0 ||
@@ -528,8 +526,8 @@ int netspace_watch(const struct netspace *space, struct err *err)
 }
 
 /*
- * Read the ports, with which the headers of TCP and UDP begin.  In a refusal they are the other way
- * round.  Returns the port that the attempt was made to.
+ * Read the ports at the start of a TCP or UDP header.  In a refusal the two ports are exchanged.
+ * Returns the port that the attempt was made to.
  */
 static in_port_t read_ports(const uint8_t *header, struct netspace_attempt *out)
 {

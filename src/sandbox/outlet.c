@@ -85,7 +85,8 @@ static void print_part(struct outlet_stream *stream)
 	if (done > 0)
 		stream->start += (size_t)done;
 	else if (done < 0 && errno != EINTR && errno != EAGAIN)
-		close_fd(&stream->from); /* nobody reads our output: let the command notice, too */
+		/* the reader of the output is gone: let the command notice this, too */
+		close_fd(&stream->from);
 	if (stream->from < 0)
 		stream->start = stream->end;
 }

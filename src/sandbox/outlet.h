@@ -1,9 +1,10 @@
 /*
  * outlet - copies the output of a command, up to a limit of bytes.
  *
- * The command gets pipes as standard output and error.  What it writes to them is copied to our
- * own.  If both together bring more than the limit, the rest is not copied.  When the command has
- * ended, output of programs that it has left running is lost.
+ * The command gets pipes as standard output and error.  The bytes that it writes to them are copied
+ * to the standard output and error of this process.  If both pipes together bring more bytes than
+ * the limit, the rest is not copied.  When the command has ended, later output of programs that it
+ * has left running is lost.
  */
 #pragma once
 #include <poll.h>
@@ -18,37 +19,38 @@
 #define OUTLET_BUFFER 65536
 
 struct outlet {
-	int64_t left; /* bytes that may still be printed */
-	bool over;    /* there was more */
+	int64_t left; /* number of bytes that may still be printed */
+	bool over;    /* there were more bytes than the limit allows */
 	struct outlet_stream {
 		int from; /* pipe that the command prints into; -1: no such pipe, or it has ended */
-		int to;   /* borrowed */
-		size_t start, end; /* of the bytes that are still to be printed */
+		int to;   /* descriptor that the bytes are copied to, borrowed */
+		size_t start, end; /* range of the bytes that are still to be printed */
 		char bytes[OUTLET_BUFFER];
 	} streams[OUTLET_STREAMS];
 };
 
 /*
- * Make pipes for standard output and error.  If tty is set, one that is a terminal gets no pipe:
- * its output comes through terminal.h.  ends receives the command's ends of the pipes, which belong
- * to the caller, or -1 where the command is to use our own descriptor.  Returns NULL on error.
+ * Make pipes for standard output and error.  If tty is set, a standard descriptor that is a
+ * terminal gets no pipe, since its output comes through terminal.h.  ends receives the command's
+ * ends of the pipes, which belong to the caller.  It receives -1 where the command is to use the
+ * descriptor of this process.  Returns NULL on error.
  */
 struct outlet *outlet_new(int64_t max, bool tty, int ends[OUTLET_STREAMS], struct err *err);
 void outlet_free(struct outlet *outlet);
 
-/* In all functions below, outlet may be NULL: the output then has no limit. */
+/* In all functions below, outlet may be NULL.  The output then has no limit. */
 
 /* Fill fds for poll(2), which ignores descriptors that are -1. */
 void outlet_poll(const struct outlet *outlet, struct pollfd fds[OUTLET_FDS]);
-/* Copy the output that the result of poll says is ready.  Does not block. */
+/* Copy the output that is ready according to the result of poll.  Does not block. */
 void outlet_carry(struct outlet *outlet, const struct pollfd fds[OUTLET_FDS]);
 /*
- * Copy the rest of the output, after the command has ended.  Blocks while nobody reads our output,
- * as the command would have.
+ * Copy the rest of the output, after the command has ended.  Blocks while the reader of the output
+ * does not read, as the command itself would have done.
  */
 void outlet_drain(struct outlet *outlet);
 /*
- * Count n bytes of output that does not come through the pipes.  Returns how many of them may be
- * printed.
+ * Count n bytes of output that do not come through the pipes.  Returns the number of them that may
+ * be printed.
  */
 size_t outlet_count(struct outlet *outlet, size_t n);

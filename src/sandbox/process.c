@@ -25,8 +25,8 @@ pid_t process_clone(struct clone_args *args)
 	long pid = syscall(SYS_clone3, args, sizeof(*args));
 
 	/*
-	 * Container runtimes refuse clone3, since filters cannot see its flags, and so does
-	 * valgrind.
+	 * Container runtimes refuse clone3, since filters cannot read its flags.  valgrind refuses
+	 * it, too.
 	 */
 	if (pid < 0 && errno == ENOSYS && !(args->flags & CLONE_INTO_CGROUP))
 		pid = syscall(SYS_clone, args->flags | args->exit_signal, NULL, NULL, NULL, 0);
@@ -35,12 +35,12 @@ pid_t process_clone(struct clone_args *args)
 
 void process_reset_signals(void)
 {
-	/* The kernel's struct sigaction and sigset_t, all zero: SIG_DFL, nothing blocked. */
+	/* Zeros for the kernel's struct sigaction (SIG_DFL) and sigset_t (no signal is blocked). */
 	static const char zero[64];
 
 	/*
-	 * Make system calls, because the C library refuses to change two signals that it uses
-	 * itself.
+	 * Make system calls directly, because the C library refuses to change two signals that it
+	 * uses itself.
 	 */
 	for (int sig = 1; sig < _NSIG; sig++)
 		(void)syscall(SYS_rt_sigaction, sig, zero, NULL, (_NSIG - 1) / 8);
@@ -54,7 +54,7 @@ int process_find_arguments(int self, struct process_arguments *out, struct err *
 
 	if (procfile_read_at(self, "stat", STAT_MAX, &stat, err) < 0)
 		return err_context(err, "hide the arguments");
-	/* The name in parentheses may contain spaces; the field after it is the third. */
+	/* The name in parentheses may contain spaces.  The field after it is the third field. */
 	const char *field = strrchr(stat.data, ')');
 	for (int i = 2; field && i < STAT_ARG_START; i++)
 		field = strchr(field + 1, ' ');
@@ -75,8 +75,8 @@ void process_hide_arguments(const struct process_arguments *arguments, const cha
 }
 
 /*
- * Give fds the numbers from PROCESS_FIRST_KEPT on.  They are first copied above these numbers, so
- * that none is overwritten.
+ * Give fds the numbers from PROCESS_FIRST_KEPT on.  First copy them above these numbers, so that
+ * none is overwritten.
  */
 static int renumber(const int *fds, int n)
 {
@@ -105,7 +105,7 @@ int process_keep_only(const int *fds, int n, struct err *err)
 			return err_errno(err, "open /dev/null");
 	if (renumber(fds, n) < 0)
 		return err_errno(err, "keep a descriptor");
-	(void)take_fd(&null); /* it is 0, 1 or 2, was replaced, or is closed with the others */
+	(void)take_fd(&null); /* it is 0, 1 or 2, or was replaced, or is closed with the others */
 	if (close_range((unsigned)(PROCESS_FIRST_KEPT + n), ~0U, 0) < 0)
 		return err_errno(err, "close inherited descriptors");
 	return 0;

@@ -1,10 +1,10 @@
 /*
  * process - functions for processes on their way into a sandbox.
  *
- * A process that is inside but still runs our code has a copy of our memory.  It must be undumpable
- * before programs inside can see it.  Access to its memory, descriptors and working directory then
- * needs CAP_SYS_PTRACE in the user namespace that strata was executed in, which no program inside
- * has.
+ * A process that is in the sandbox but still runs strata's code has a copy of strata's memory.  It
+ * must be undumpable before programs of the sandbox can see it.  Then access to its memory,
+ * descriptors and working directory needs CAP_SYS_PTRACE in the user namespace that strata was
+ * executed in.  No program of the sandbox has this right.
  */
 #pragma once
 #include <linux/sched.h>
@@ -13,23 +13,23 @@
 
 #include "core/err.h"
 
-/* Call clone3, with the return values of fork.  No other thread may be running. */
+/* Call clone3, with the return values of fork.  This process must have no other running thread. */
 pid_t process_clone(struct clone_args *args);
 
 /* Set default actions for all signals, and unblock them. */
 void process_reset_signals(void);
 
 /*
- * The part of our memory that /proc/self/cmdline shows.  In our children it is at the same
- * place.
+ * The part of this process's memory that /proc/self/cmdline shows.  In children of this process it
+ * is at the same place.
  */
 struct process_arguments {
 	char *start, *end;
 };
 
-/* Find that part.  self is /proc/self. */
+/* Find the memory of the arguments.  self is /proc/self. */
 int process_find_arguments(int self, struct process_arguments *out, struct err *err);
-/* Overwrite the arguments, so that /proc/self/cmdline shows the text shown. */
+/* Overwrite the arguments, so that /proc/self/cmdline shows the text 'shown'. */
 void process_hide_arguments(const struct process_arguments *arguments, const char *shown);
 
 #define PROCESS_FIRST_KEPT 3
@@ -47,22 +47,23 @@ int process_keep_only(const int *fds, int n, struct err *err);
 int process_close_others(int *kept, int n, struct err *err);
 
 /*
- * Die when our parent dies, or at once if it is dead already.  parent is a socket whose other end
- * the parent holds: if that is closed, the parent is dead.  getppid cannot tell: it is 0 both for a
- * living parent outside our PID namespace and for a process there that has adopted us.
+ * Make this process die when its parent dies, or at once if the parent is dead already.  parent is
+ * a socket whose other end the parent holds: if that end is closed, the parent is dead.  getppid
+ * does not show this: it returns 0 both for a living parent outside of this PID namespace and for a
+ * process out there that has adopted this one.
  */
 void process_die_with(int parent);
 
-/* Undo process_die_with: live on when our parent dies. */
+/* Undo process_die_with: this process lives on when its parent dies. */
 void process_outlive_parent(void);
 
 #define PROCESS_NUMBER_MAX 16
 /*
- * Find our number in a /proc that may be of a PID namespace above ours.  Returns -1 with ENOENT if
- * that /proc does not show us.
+ * Find the number of this process in a /proc that may belong to a PID namespace above.  Returns -1
+ * with ENOENT if that /proc does not show this process.
  */
 int process_number(int proc, char number[PROCESS_NUMBER_MAX]);
-/* Whether /proc shows processes by their numbers in our PID namespace. */
+/* Whether /proc shows processes by their numbers in the PID namespace of this process. */
 bool process_numbers_hold(void);
 
 /* Whether an open namespace (user, pid, ...) is this process's own. */

@@ -1,8 +1,8 @@
 /*
  * There are two views of the processes.  The sandbox's own /proc shows only its processes, by their
- * numbers inside.  The /proc of this process shows all processes, by their numbers outside; there
- * the line NSpid of a status file has a process's number in each PID namespace, from that of this
- * process down to the innermost.
+ * numbers in the sandbox.  The /proc of this process shows all processes, by their numbers outside.
+ * There, the line NSpid of a status file contains the number of a process in each PID namespace,
+ * from that of this process down to the innermost one.
  */
 #include "sandbox/processes.h"
 
@@ -25,12 +25,12 @@
 #define LEVELS_MAX 33 /* nested PID namespaces, as many as the kernel allows */
 #define STAT_PPID 4   /* fields of /proc/PID/stat, counted from 1 */
 #define STAT_STARTED 22
-#define OUTSIDE_MAX 65536 /* processes that are listed by their number outside */
+#define OUTSIDE_MAX 65536 /* number of processes that are listed by their numbers outside */
 #define NS_PER_S INT64_C(1000000000)
 
 /*
- * Returns a numeric field of /proc/PID/stat.  It must come after the name, which may contain any
- * characters.
+ * Returns a numeric field of /proc/PID/stat.  The field must come after the process's name, which
+ * may contain any characters.
  */
 static unsigned long long stat_field(const char *stat, int which)
 {
@@ -42,8 +42,7 @@ static unsigned long long stat_field(const char *stat, int which)
 }
 
 /*
- * Returns the rest of a line of /proc/PID/status after its name, or NULL if there is no such
- * line.
+ * Returns the text after the name of a line of /proc/PID/status, or NULL if there is no such line.
  */
 static const char *status_line(const char *status, const char *name)
 {
@@ -52,7 +51,7 @@ static const char *status_line(const char *status, const char *name)
 	return at ? at + strlen(name) : NULL;
 }
 
-/* Read a file of a process.  Returns false if it is empty, or the process has ended. */
+/* Read a file of a process.  Returns false if the file is empty or the process has ended. */
 static bool read_file(int proc, int pid, const char *name, struct buf *out)
 {
 	struct err gone = { 0 };
@@ -68,12 +67,12 @@ static bool read_file(int proc, int pid, const char *name, struct buf *out)
 struct visiting {
 	int (*visit)(void *arg, const struct processes_one *one, struct err *err);
 	void *arg;
-	struct buf map; /* uid_map of the inside */
-	int64_t booted; /* ns since the epoch */
+	struct buf map; /* uid_map of the sandbox */
+	int64_t booted; /* time of the boot, in ns since the epoch */
 	struct buf stat, status, args;
 };
 
-/* Returns the uid inside that corresponds to a uid of this process's user namespace. */
+/* Returns the uid in the sandbox for a uid of this process's user namespace. */
 static uint32_t uid_inside(const struct buf *map, uint32_t uid)
 {
 	unsigned first, above, count;
@@ -87,8 +86,8 @@ static uint32_t uid_inside(const struct buf *map, uint32_t uid)
 }
 
 /*
- * Read the arguments, without the last zero byte.  For a process without any, such as one that has
- * ended, read its name.
+ * Read the arguments of a process, without the last zero byte.  If it has no arguments, as after
+ * its end, read its name.
  */
 static struct str read_args(int proc, int pid, struct buf *args)
 {
@@ -174,12 +173,15 @@ int processes_each(const struct sandbox *sandbox,
 struct seeking {
 	struct processes_outside *list;
 	size_t n, capacity;
-	int level; /* position of the number inside in NSpid */
+	int level; /* position in NSpid of the number inside the sandbox */
 	struct stat ns;
 	struct buf stat, status;
 };
 
-/* Read the numbers of a process, from our PID namespace down.  Returns how many there are. */
+/*
+ * Read the numbers of a process, from the PID namespace of this process downwards.  Returns the
+ * number of numbers.
+ */
 static int read_numbers(const char *status, int numbers[LEVELS_MAX])
 {
 	const char *at = status_line(status, "\nNSpid:\t");
@@ -199,8 +201,8 @@ static int read_numbers(const char *status, int numbers[LEVELS_MAX])
 enum belonging { FOREIGN, UNCERTAIN, OURS };
 
 /*
- * Whether a process is of the sandbox, by its PID namespace.  Of a process in a nested one, or of
- * another user, that cannot be told.
+ * Whether a process belongs to the sandbox, according to its PID namespace.  This cannot be found
+ * out for a process in a nested PID namespace, nor for one of another user.
  */
 static enum belonging belongs(const struct seeking *seeking, int proc, int pid, int depth)
 {
@@ -246,7 +248,10 @@ static int compare_pids(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-/* Whether the parents of a process lead to the holder, to which orphans of the sandbox go. */
+/*
+ * Whether a chain of parents leads from a process to the holder.  Orphans of the sandbox get the
+ * holder as their parent.
+ */
 static bool descends(const struct processes_outside *one, const struct processes_outside *list,
 	size_t n, int holder)
 {
@@ -258,7 +263,8 @@ static bool descends(const struct processes_outside *one, const struct processes
 	return one && one->pid == holder;
 }
 
-/* Copy the processes of the sandbox to list, which has room for all.  Returns how many there are.
+/*
+ * Copy the processes of the sandbox to list, which has room for all of them.  Returns their number.
  */
 static size_t keep_ours(const struct seeking *seeking, int holder, struct processes_outside *list)
 {
@@ -281,8 +287,8 @@ size_t processes_outside(
 
 	*list = NULL;
 	/*
-	 * The last number of the holder is its number inside, so its position is the level of the
-	 * sandbox.
+	 * The last number of the holder is its number in the sandbox.  So the position of this
+	 * number is the level of the sandbox.
 	 */
 	if (proc < 0 || sandbox->pid <= 0 || fstat(sandbox->fds[SANDBOX_PID], &seeking.ns) < 0 ||
 		!read_file(proc, sandbox->pid, "status", &seeking.status))
@@ -309,8 +315,8 @@ struct having {
 };
 
 /*
- * Mark the binds that a process has.  If its mount namespace is not known, it may have any of
- * them.
+ * Mark the binds that a process has.  If its mount namespace is not known, all binds are marked,
+ * since it may have any of them.
  */
 static int mark_binds(void *arg, const struct processes_one *one, struct err *err)
 {

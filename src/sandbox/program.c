@@ -27,7 +27,7 @@ static bool exists(const char *path)
 
 bool program_find(const char *name, char *out)
 {
-	const char *path = getenv("PATH") ?: "/bin:/usr/bin"; /* as execvp */
+	const char *path = getenv("PATH") ?: "/bin:/usr/bin"; /* the same default as execvp has */
 	struct statx stx;
 
 	if (strchr(name, '/'))
@@ -60,7 +60,7 @@ int program_refused(int error, const char *path, const char *interpreter, struct
 		err_set(err, ERR_NOT_FOUND, "no program '%s' in this environment", path);
 		return SANDBOX_NO_COMMAND;
 	}
-	/* The program exists, so ENOENT means that its interpreter does not. */
+	/* The program exists.  So ENOENT means that its interpreter does not exist. */
 	if (error == ENOENT) {
 		err_set(err, ERR_NOT_FOUND, "the interpreter of '%s' is missing%s%s%s", path,
 			*interpreter ? ": '" : "", interpreter, *interpreter ? "'" : "");
@@ -102,7 +102,7 @@ static size_t search_along(const char *name, const char *path, char **found, siz
 }
 
 /*
- * Accept a name with a slash, unless the file is missing.  A file that cannot be looked at may
+ * Accept a name with a slash, unless the file is missing.  A file that cannot be inspected may
  * exist.
  */
 static size_t take_as_given(const char *path, char **found)

@@ -23,16 +23,17 @@
 #define FILE_MAX 65536
 #define PREFIX "command-"
 #define KILL_MS 5000
-#define CPU_SPARE_SECS 2   /* seconds that one process may use above the limit of all */
-#define TASKS_SPARE_MIN 16 /* tasks above the limit that fork allows: at least these ... */
+#define CPU_SPARE_SECS 2 /* CPU time that one process may use above the limit of all processes */
+/* number of tasks that fork allows above the limit: at least these ... */
+#define TASKS_SPARE_MIN 16
 #define TASKS_SPARE_PART 8 /* ... and this part of the limit */
 #define PASSES_MAX 64      /* passes over the list, to find children of children */
 
 /* ------------------------------------------------------------ limits of a process */
 
 /*
- * Count the threads of a process.  Its directory "task" has an entry for each thread, and thereby a
- * link from each.
+ * Count the threads of a process.  Its directory "task" has an entry for each thread, so the number
+ * of links of the directory shows the number of threads.
  */
 static int count_threads(void *arg, int proc, int pid, struct err *err)
 {
@@ -50,7 +51,7 @@ static void set_limit(int resource, int64_t soft, int64_t hard)
 {
 	struct rlimit now, limit = { (rlim_t)soft, (rlim_t)hard };
 
-	/* A limit that is already lower than this one stays. */
+	/* Keep a limit that is already lower than this one. */
 	if (getrlimit(resource, &now) == 0 && now.rlim_max < limit.rlim_max)
 		limit.rlim_max = now.rlim_max;
 	if (limit.rlim_cur > limit.rlim_max)
@@ -71,8 +72,8 @@ int resource_apply(const struct resource_limits *limits, int proc, struct err *e
 	if (!limits->tasks)
 		return 0;
 	/*
-	 * The kernel's limit counts all tasks of the user in the sandbox, so those that exist
-	 * already are added.
+	 * Add the tasks that exist already, since the kernel's limit counts all tasks of the user
+	 * in the sandbox.
 	 */
 	if (proc >= 0 && pids_each(proc, count_threads, &others, &ignored) < 0)
 		return err_set(err, ERR_SYSTEM, "count the processes: %s", ignored.text);
@@ -108,8 +109,8 @@ int resource_group_make(
 		return err_set(err, ERR_UNSUPPORTED, "the sandbox has no cgroup");
 	snprintf(out->name, sizeof(out->name), PREFIX "%d-%u", (int)getpid(), serial++);
 	/*
-	 * This fails if a command is in the sandbox's cgroup itself, or if the cgroup does not have
-	 * the controllers.
+	 * These writes fail if a process is in the sandbox's cgroup itself, or if the cgroup does
+	 * not have the controllers.
 	 */
 	(void)procfile_write_at(jobs, "cgroup.subtree_control", "+memory", &lacking);
 	(void)procfile_write_at(jobs, "cgroup.subtree_control", "+pids", &lacking);
@@ -139,7 +140,10 @@ void resource_group_release(struct resource_group *group)
 	close_fd(&group->parent);
 }
 
-/* Returns the number after a key in a file of lines "KEY NUMBER", or 0 if there is none. */
+/*
+ * Returns the number of a key in a file with lines "KEY NUMBER", or 0 if the file does not have the
+ * key.
+ */
 static int64_t group_number(const struct resource_group *group, const char *file, const char *key)
 {
 	owned(buf_release) struct buf text = BUF_INIT;
@@ -158,7 +162,7 @@ static int64_t group_number(const struct resource_group *group, const char *file
 
 /* -------------------------------------------------------------------- processes */
 
-/* Number and start time together identify a process. */
+/* A process that belongs to the command.  Its number and its start time together identify it. */
 struct task {
 	int pid, parent;
 	int64_t threads, pages;
@@ -168,7 +172,7 @@ struct task {
 };
 
 struct tasks {
-	struct task *list; /* by pid */
+	struct task *list; /* sorted by pid */
 	size_t n, cap;
 };
 
@@ -178,8 +182,8 @@ struct resource_watch {
 	struct resource_group group; /* borrowed */
 	unsigned long long mnt;
 	struct tasks before, now;
-	int64_t dead_ticks; /* of processes that have ended */
-	int64_t cpu_ns;     /* the largest CPU time that was seen */
+	int64_t dead_ticks; /* CPU time of processes that have ended */
+	int64_t cpu_ns;     /* the largest CPU time that was measured */
 };
 
 struct resource_watch *resource_watch_new(const struct resource_limits *limits, int proc,
@@ -304,8 +308,8 @@ static bool add_children(struct tasks *tasks)
 }
 
 /*
- * List the processes that exist now, and add up the CPU time of those that have ended since the
- * last look.
+ * List the processes that exist now.  Add up the CPU time of the processes that have ended since
+ * the last look.
  */
 static void look(struct resource_watch *watch)
 {
@@ -336,9 +340,9 @@ static int64_t max_of(int64_t a, int64_t b)
 
 /*
  * Returns the CPU time of all processes of the command.  There are two ways to count processes that
- * have ended: their CPU time is added to that of their parents, once these have waited for them;
- * and dead_ticks has the time they had used at the last look.  Either may be too little, so the
- * larger result counts.
+ * have ended.  Their CPU time is added to that of their parents when the parents have waited for
+ * them.  Also, dead_ticks has the time that they had used at the last look.  Either result may be
+ * too small, so the larger one is used.
  */
 static int64_t cpu_of(struct resource_watch *watch)
 {
@@ -358,8 +362,8 @@ static int64_t cpu_of(struct resource_watch *watch)
 }
 
 /*
- * Returns the memory of a process, where a page that n processes share counts as 1/n, or -1 if it
- * is not known.  The kernel needs long to find that out.
+ * Returns the memory of a process, or -1 if it is not known.  A page that n processes share counts
+ * as 1/n.  The kernel takes long to compute this.
  */
 static int64_t share_of(const struct resource_watch *watch, const struct task *task)
 {
@@ -400,8 +404,8 @@ static void sum_up(struct resource_watch *watch, struct resource_usage *usage)
 		usage->memory_bytes += task->ours ? task->pages * page : 0;
 	}
 	/*
-	 * This sum counts a shared page once for each process, so it is never too small.  If it
-	 * exceeds the limit, count shared pages only once.
+	 * This sum counts a shared page once for each process, so it is never too small.  If the
+	 * sum exceeds the limit, count shared pages only once.
 	 */
 	if (limit && usage->memory_bytes > limit)
 		usage->memory_bytes = shared_memory_of(watch);
@@ -452,8 +456,8 @@ void resource_describe(const struct resource_limits *limits, enum resource_kind 
 /* ---------------------------------------------------------------------- killing */
 
 /*
- * Kill a process.  An open directory of /proc stands for its process, and never for a later one
- * with the same number.
+ * Kill a process by its open directory in /proc.  The directory belongs to this process, and never
+ * to a later one with the same number.
  */
 static bool kill_task(const struct resource_watch *watch, const struct task *task)
 {
@@ -468,7 +472,7 @@ static bool kill_task(const struct resource_watch *watch, const struct task *tas
 	return true;
 }
 
-/* Kill the processes that belong to the command now.  Returns how many there were. */
+/* Kill the processes that belong to the command now.  Returns the number of them. */
 static size_t kill_once(struct resource_watch *watch)
 {
 	struct err older = { 0 };

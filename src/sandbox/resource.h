@@ -1,22 +1,22 @@
 /*
- * resource - limits on what one command and all its descendants use.
+ * resource - limits on the resources that one command and all its descendants use.
  *
  * The kernel enforces limits of one process (setrlimit(2)).  It also enforces limits of a cgroup,
  * where a cgroup with the controllers can be made: by root in the root cgroup, or by a user to whom
  * cgroups were delegated.  Everywhere else the warden looks at the processes from time to time.
  *
  * The warden counts a process as one of the command if any of the following is true.  If the
- * command has a cgroup, only the first counts:
+ * command has a cgroup, only the first one is checked:
  *
- *	its cgroup              is that of the command.  It cannot be left
- *	its mount namespace     is that of the command: each command under a policy has one for
- *	                        itself.  Without nested sandboxes, the call filter keeps processes
- *	                        in it
- *	its parent              belongs to the command
- *	its past                the warden counted the process when it looked the last time
+ * 	its cgroup              is that of the command.  It cannot be left
+ * 	its mount namespace     is that of the command: each command under a policy has one for
+ * 	                        itself.  Without nested sandboxes, the call filter keeps processes
+ * 	                        in it
+ * 	its parent              belongs to the command
+ * 	its past                the warden counted the process when it looked the last time
  *
- * So without a cgroup, the warden loses sight of a program that makes a mount namespace, and whose
- * parent ends, between two looks.
+ * So without a cgroup, the warden can lose a program.  This happens if, between two looks, the
+ * program makes a mount namespace and its parent ends.
  */
 #pragma once
 #include <stdbool.h>
@@ -30,14 +30,14 @@
 
 /* In each member, 0 stands for no limit. */
 struct resource_limits {
-	int64_t cpu_secs;     /* of all processes together */
-	int64_t memory_bytes; /* resident; pages that processes share count once */
-	int64_t open_fds;     /* of each process */
-	int64_t tasks;        /* processes and their threads */
+	int64_t cpu_secs;     /* seconds of all processes together */
+	int64_t memory_bytes; /* resident bytes; pages that processes share count once */
+	int64_t open_fds;     /* number of open descriptors of each process */
+	int64_t tasks;        /* number of processes and their threads */
 };
 
 struct resource_usage {
-	int64_t cpu_ns; /* without a cgroup, it may be more than that */
+	int64_t cpu_ns; /* without a cgroup, the true value may be higher */
 	int64_t memory_bytes;
 	int64_t tasks;
 };
@@ -46,13 +46,13 @@ enum resource_kind { RESOURCE_NONE, RESOURCE_CPU, RESOURCE_MEMORY, RESOURCE_TASK
 
 /*
  * Set the limits of this process and its descendants.  They are a little higher than those of
- * resource_check, so that resource_check notices first and can tell which limit was exceeded.  proc
- * is the /proc of this process, to count the tasks that the user has already; negative: it cannot
- * be read.
+ * resource_check.  So resource_check detects an excess first, and can report which limit was
+ * exceeded.  proc is the /proc of this process, for counting the tasks that the user already has;
+ * negative: it cannot be read.
  */
 int resource_apply(const struct resource_limits *limits, int proc, struct err *err);
 
-/* Whether the kernel kills with this signal if one process has used up its CPU time. */
+/* Whether sig is the signal by which the kernel kills a process that has used up its CPU time. */
 bool resource_is_cpu_signal(int sig);
 
 #define RESOURCE_NAME_MAX 64
@@ -66,29 +66,29 @@ struct resource_group {
 #define RESOURCE_GROUP_INIT ((struct resource_group){ .dir = -1, .parent = -1 })
 
 /*
- * Make a cgroup below jobs, the cgroup of a sandbox (SANDBOX_JOBS, borrowed), for the holder to
- * fork the command into.  It gets those of the limits that it has controllers for.
+ * Make a cgroup below jobs, which is the cgroup of a sandbox (SANDBOX_JOBS, borrowed).  The holder
+ * forks the command into the new cgroup.  It gets those limits for which it has controllers.
  */
 int resource_group_make(int jobs, const struct resource_limits *limits, struct resource_group *out,
 	struct err *err);
-/* Close a cgroup, and remove it if its processes have ended. */
+/* Close a cgroup.  If its processes have ended, remove it. */
 void resource_group_release(struct resource_group *group);
 
 struct resource_watch;
 
 /*
- * Watch a command.  proc is a /proc that lists its processes, such as that of the sandbox.  group
- * is its cgroup; NULL or dir -1: it has none.  mnt is the inode number of its mount namespace.
- * limits, proc and group are borrowed.
+ * Begin to watch a command.  proc is a /proc that lists its processes, such as that of the sandbox.
+ * group is its cgroup; if group is NULL or its dir is -1, there is none.  mnt is the inode number
+ * of its mount namespace.  limits, proc and group are borrowed.
  */
 struct resource_watch *resource_watch_new(const struct resource_limits *limits, int proc,
 	const struct resource_group *group, unsigned long long mnt);
 void resource_watch_free(struct resource_watch *watch);
 
-/* Look at the processes.  Returns the limit that they exceed, if any. */
+/* Look at the processes.  Returns the limit that they exceed, if there is one. */
 enum resource_kind resource_check(struct resource_watch *watch, struct resource_usage *usage);
 
-/* Kill all processes of the command.  ERR_LIMIT: some do not end. */
+/* Kill all processes of the command.  ERR_LIMIT: some processes have not ended. */
 int resource_kill(struct resource_watch *watch, struct err *err);
 
 /* Append a description for people: "2.1 GiB of memory, and 2.0 GiB is the limit". */

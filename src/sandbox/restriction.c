@@ -11,7 +11,7 @@
 #include "core/own.h"
 #include "sandbox/message.h"
 
-static const struct restriction *put_off; /* what restriction_finish has to take on */
+static const struct restriction *put_off; /* the restriction whose rest restriction_finish sets */
 
 bool restriction_has_domain(const struct restriction *restriction)
 {
@@ -62,8 +62,8 @@ static int load_filter(const struct restriction *restriction, struct err *err)
 			return -(int)err->code;
 		}
 		/*
-		 * ERR_BUSY: we are inside another sandbox, whose warden listens to our calls
-		 * already.
+		 * ERR_BUSY: this process is already in another sandbox, whose warden listens to its
+		 * calls.
 		 */
 		if (callfilter_load(callfilter_bytes(plain), false, err) < 0)
 			return -(int)err->code;
@@ -101,8 +101,8 @@ int restriction_finish(struct err *err)
 	if (!restriction->filtered)
 		return 0;
 	/*
-	 * After the change of ids, this process may have lost the right to load a filter without
-	 * no_new_privs.
+	 * Set no_new_privs.  After the change of ids, this process may have lost the right to load
+	 * a filter without it.
 	 */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_errno(err, "forbid new privileges");

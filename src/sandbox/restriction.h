@@ -1,20 +1,20 @@
 /*
- * restriction - what a command may do, besides the limits that its mounts and its network set.
+ * restriction - the restrictions of a command, besides those that its mounts and its network set.
  *
- * The command's process takes on a restriction after it has joined its namespaces, and passes it on
- * to all its descendants.  It takes on the parts in this order:
+ * The command's process sets its restrictions after it has joined its namespaces.  All its
+ * descendants inherit them.  The process sets the parts in this order:
  *
- *	limits          of resource.h
- *	capabilities    out of the bounding set
- *	no_new_privs    or CAP_SYS_ADMIN is needed for the next two
- *	Landlock        its paths are looked up as root of the inside
- *	call filter     its listener goes to the warden
- *	ids             become those of the command's user (inside.c)
- *	capabilities    out of the other sets
+ * 	limits          of resource.h
+ * 	capabilities    out of the bounding set
+ * 	no_new_privs    or CAP_SYS_ADMIN is needed for the next two
+ * 	Landlock        its paths are looked up as root in the sandbox
+ * 	call filter     its listener goes to the warden
+ * 	ids             become those of the command's user (inside.c)
+ * 	capabilities    out of the other sets
  *
  * A traced command runs below a tracer, which needs system calls and descriptors that the command
- * may not have.  So the limits and the call filter are put off until the tracer's child executes
- * the command (restriction_finish).  The filter then explains nothing, since the tracer has the
+ * must not have.  So the limits and the call filter are set later, when the tracer's child executes
+ * the command (restriction_finish).  The filter then explains no denials, since the tracer has the
  * only listener.
  */
 #pragma once
@@ -30,24 +30,25 @@
 
 struct restriction {
 	/*
-	 * Its rules name paths, not descriptors.  The command gets a Landlock domain of its own if
-	 * these rules limit anything.
+	 * The Landlock rules.  They name paths, not descriptors.  The command gets a Landlock
+	 * domain of its own if these rules limit anything.
 	 */
 	struct landlock_rules landlock;
 	bool filtered;
-	unsigned calls; /* if filtered: enum callfilter_variant */
+	unsigned calls; /* if 'filtered' is set: bits of enum callfilter_variant */
 	bool bounded;
-	uint64_t capabilities; /* if bounded: those that remain */
+	uint64_t capabilities; /* if 'bounded' is set: the capabilities that remain */
 	bool no_new_privs;
 	struct resource_limits limits;
 	/*
-	 * The directory of the struct resource_group to fork the command into; borrowed.  -1: none.
+	 * Directory of the struct resource_group that the command is forked into; borrowed.  -1:
+	 * none.
 	 */
 	int group;
 	/*
-	 * Set inside only: the socket to the command's warden (commandspace.h).  The warden gets
-	 * one message of one byte, with the listener of the call filter, or without it if no calls
-	 * can be explained.  -1: there is no warden.
+	 * Set only in the sandbox: the socket to the command's warden (commandspace.h).  The warden
+	 * gets one message of one byte over it.  If calls can be explained, the message carries the
+	 * listener of the call filter.  -1: there is no warden.
 	 */
 	int warden;
 };
@@ -58,21 +59,21 @@ struct restriction {
 bool restriction_has_domain(const struct restriction *restriction);
 
 /*
- * Take on the restriction, before the change of ids.  If traced is set, leave limits and call
- * filter to restriction_finish; *restriction then has to stay in memory until that.
+ * Set the restrictions that come before the change of ids.  If traced is set, limits and call
+ * filter are left to restriction_finish, and *restriction must stay in memory until then.
  */
 int restriction_enter(const struct restriction *restriction, bool traced, struct err *err);
-/* Take on the rest of the restriction, after the change of ids. */
+/* Set the restrictions that come after the change of ids. */
 int restriction_settle(const struct restriction *restriction, struct err *err);
 /*
- * Take on what restriction_enter has put off, in this process or in the one it was forked from.
- * Does nothing if nothing was put off.
+ * Set the restrictions that restriction_enter has put off, in this process or in one that it has
+ * forked.  If there are none, nothing is done.
  */
 int restriction_finish(struct err *err);
 
 /*
  * Write the lists of a restriction as texts that each end with a zero byte, and read them again.
- * next returns one text after the other, or NULL.  The lists that are read are never freed.
+ * next returns one text after the other, and then NULL.  The lists that are read are never freed.
  */
 void restriction_write(const struct restriction *restriction, struct buf *out);
 bool restriction_read(struct restriction *restriction, const char *(*next)(void *arg), void *arg);

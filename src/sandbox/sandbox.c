@@ -27,10 +27,11 @@
 #define ENDS_IT "'strata checkout HEAD' ends it and all that runs in the workspace"
 #define ASKED_MS 1000  /* time for a holder to end after HOLDER_END */
 #define ENDING_MS 1000 /* time for a holder to end after it has killed a command */
-#define STOPPED_MS 250 /* without an answer, until we check whether the holder is stopped */
-#define BUSY_MS 5000   /* to wait at most until others have finished freezing or starting */
+/* time without an answer until this process checks whether the holder is stopped */
+#define STOPPED_MS 250
+#define BUSY_MS 5000 /* longest wait until other processes have finished freezing or starting */
 #define BUSY_STEP_MS 1
-#define BURY_US 20000 /* to wait at most for a holder that may be ending */
+#define BURY_US 20000 /* longest wait for a holder that may be ending */
 #define BURY_STEP_US 100
 #define ZOMBIES_MAX 256
 #define CHILDREN_MAX 65536
@@ -38,8 +39,8 @@
 /* ----------------------------------------------------------------- messages */
 
 /*
- * Returns the state letter of a process in /proc, or 0 if there is no such process, or if /proc is
- * that of another PID namespace.
+ * Returns the letter for the state of a process in /proc.  Returns 0 if there is no such process,
+ * or if /proc belongs to another PID namespace.
  */
 static char state_of(pid_t pid)
 {
@@ -70,8 +71,8 @@ static int mute_error(const struct sandbox *sandbox, struct err *err)
 }
 
 /*
- * Set err, and make the sandbox mute for good: a late answer would be taken for the answer to a
- * later request.
+ * Set err, and make the sandbox mute for good.  Otherwise a late answer would be taken for the
+ * answer to a later request.
  */
 static int become_mute(struct sandbox *sandbox, struct err *err)
 {
@@ -100,8 +101,8 @@ static int request_failed(struct sandbox *sandbox, int r, struct err *err)
 	if (r == -ETIMEDOUT || r == -EAGAIN)
 		return become_mute(sandbox, err);
 	/*
-	 * The kernel limits how many descriptors of an ordinary user are sent and not yet
-	 * received.
+	 * The kernel limits the number of descriptors that were sent and not yet received, for an
+	 * ordinary user.
 	 */
 	if (r == -ETOOMANYREFS)
 		return err_set(err, ERR_BUSY, "too many descriptors are on their way");
@@ -113,7 +114,7 @@ static int request_failed(struct sandbox *sandbox, int r, struct err *err)
 	return err_number(err, -r, "the sandbox's holder does not answer");
 }
 
-/* Wait until there is something to receive, or until the holder is found to be stopped. */
+/* Wait until there is a message to receive, or until the holder is found to be stopped. */
 static int await_reply(const struct sandbox *sandbox, int wait_ms)
 {
 	struct pollfd ready = { .fd = sandbox->connection, .events = POLLIN };
@@ -158,7 +159,10 @@ static int send_request_once(struct sandbox *sandbox, const struct holder_reques
 	struct holder_reply reply;
 	int r = message_send(sandbox->connection, request, sizeof(*request), fds, n);
 
-	/* A holder that has ended may have sent the reason before, so receive in that case, too. */
+	/*
+	 * Receive a reply even if sending failed, since a holder that has ended may have sent the
+	 * reason before its end.
+	 */
 	return r < 0 && r != -EPIPE && r != -ECONNRESET
 		       ? request_failed(sandbox, r, err)
 		       : receive_reply(sandbox, &reply, NULL, 0, SANDBOX_ANSWER_MS, err);
@@ -169,7 +173,7 @@ static int send_request(struct sandbox *sandbox, const struct holder_request *re
 {
 	if (sandbox->mute.code)
 		return mute_error(sandbox, err);
-	/* A busy holder answers at once, so it is enough to count the pauses. */
+	/* A busy holder answers at once, so counting the pauses is enough to measure the time. */
 	for (int waited = 0;; waited += BUSY_STEP_MS) {
 		struct err busy = { 0 };
 		int r = send_request_once(sandbox, request, fds, n, &busy);
@@ -234,7 +238,7 @@ static int receive_greeting(struct sandbox *out, int wait_ms, struct err *err)
 	int holder = out->fds[SANDBOX_HOLDER];
 	message_unpack(came, hello.slots, out->fds, SANDBOX_FDS);
 	bool complete = is_complete(out->fds);
-	/* If we have opened a pidfd of the holder ourselves, keep that one. */
+	/* If this process has opened a pidfd of the holder itself, keep that one. */
 	if (holder >= 0) {
 		close_fd(&out->fds[SANDBOX_HOLDER]);
 		out->fds[SANDBOX_HOLDER] = holder;
@@ -249,14 +253,17 @@ static int receive_greeting(struct sandbox *out, int wait_ms, struct err *err)
 	return 0;
 }
 
-/* Reap holders that we have started and that have ended, however long ago we detached from them. */
+/*
+ * Reap holders that this process has started and that have ended, however long ago it has detached
+ * from them.
+ */
 static void reap_holders(void)
 {
 	while (waitpid(-1, NULL, __WCLONE | WNOHANG) > 0)
 		;
 }
 
-/* Whether process 1 reaps children that end.  In many containers it does not. */
+/* Whether process 1 reaps children that have ended.  In many containers it does not. */
 static bool does_init_reap(void)
 {
 	static const char *const fields[] = { "\nSigBlk:", "\nSigIgn:", "\nSigCgt:" };
@@ -274,7 +281,7 @@ static bool does_init_reap(void)
 	return false;
 }
 
-/* Count the processes in a list of numbers; with ended, only the zombies. */
+/* Count the processes in a list of numbers.  If ended is set, count only the zombies. */
 static int count_pids(const char *list, bool ended)
 {
 	int found = 0;
@@ -303,9 +310,9 @@ static bool are_zombies_piling_up(void)
 }
 
 /*
- * A holder that ends before us is our child.  After us it is a child of process 1.  A holder takes
- * as long to end as a command that does nothing takes to run, so this waits only where zombies
- * would pile up.
+ * A holder that ends before this process is its child.  A holder that ends later is a child of
+ * process 1.  A holder takes as long to end as a command that does nothing takes to run.  So wait
+ * for the holder only if zombies would accumulate.
  */
 void sandbox_bury(void)
 {
@@ -320,7 +327,7 @@ void sandbox_bury(void)
 	}
 }
 
-/* Clone a holder.  It has no exit signal, so only waits with __WCLONE or __WALL see it. */
+/* Clone a holder.  It has no exit signal, so it is only reaped by waits with __WCLONE or __WALL. */
 static pid_t clone_holder(bool no_net)
 {
 	struct clone_args args = { .flags = CLONE_NEWPID | (no_net ? CLONE_NEWNET : 0) };
@@ -362,7 +369,7 @@ int sandbox_start(const struct sandbox_plan *plan, struct sandbox *out, struct e
 
 /* ---------------------------------------------------------------- attaching */
 
-/* Connect to run/NAME.holder.  Returns 1, or 0 if nothing listens there. */
+/* Connect to run/NAME.holder.  Returns 1, or 0 if no process listens there. */
 static int connect_at(
 	int fd, int run, const char *name, int wait_ms, struct sandbox *sandbox, struct err *err)
 {
@@ -374,7 +381,10 @@ static int connect_at(
 	if ((size_t)snprintf(
 		    address.sun_path, room, "/proc/self/fd/%d/%s" HOLDER_SUFFIX, run, name) >= room)
 		return err_set(err, ERR_LIMIT, "the name '%.40s...' is too long", name);
-	/* The queue of a stopped holder may be full, and connect would wait for ever. */
+	/*
+	 * Set a time limit.  The queue of a stopped holder may be full, and connect would then wait
+	 * for ever.
+	 */
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
 		return 1;
@@ -387,8 +397,8 @@ static int connect_at(
 }
 
 /*
- * Check that the holder belongs to our own user: only then may we enter the namespaces that it
- * gives us.
+ * Check that the holder belongs to the user of this process.  Only then may this process enter the
+ * namespaces that the holder gives to it.
  */
 static int check_peer(int fd, const char *name, pid_t *pid, struct err *err)
 {
@@ -404,7 +414,9 @@ static int check_peer(int fd, const char *name, pid_t *pid, struct err *err)
 	return err_hint(err, "run strata as that user");
 }
 
-/* Open a pidfd of the holder before it has greeted us.  Returns false if the holder has ended. */
+/*
+ * Open a pidfd of the holder before its greeting has come.  Returns false if the holder has ended.
+ */
 static bool open_pidfd(struct sandbox *sandbox)
 {
 	struct pollfd hung_up = { .fd = sandbox->connection };
@@ -412,22 +424,22 @@ static bool open_pidfd(struct sandbox *sandbox)
 	if (sandbox->pid > 0)
 		sandbox->fds[SANDBOX_HOLDER] = pidfd_open(sandbox->pid, 0);
 	/*
-	 * If the connection has not hung up, the holder lives, and its number was not given to
-	 * another process meanwhile.
+	 * If the other end of the connection is still open, the holder lives.  So its number was
+	 * not given to another process meanwhile.
 	 */
 	return poll(&hung_up, 1, 0) == 0;
 }
 
 /*
- * Receive the greeting.  Returns 1, or 0 if the holder has ended.  If the greeting does not come,
- * the sandbox becomes mute, and the result is 1 as well.
+ * Receive the greeting.  Returns 1, or 0 if the holder has ended.  If no greeting comes, the
+ * sandbox becomes mute, and the result is 1 as well.
  */
 static int await_greeting(struct sandbox *sandbox, const char *name, int wait_ms)
 {
 	struct err failure = { 0 };
 	int r = open_pidfd(sandbox) ? receive_greeting(sandbox, wait_ms, &failure) : -ERR_NOT_FOUND;
 
-	/* The holder was ending when we connected. */
+	/* The holder was already ending when this process connected. */
 	if (r == -ERR_NOT_FOUND) {
 		sandbox_detach(sandbox);
 		return 0;
@@ -555,7 +567,7 @@ int sandbox_explain(struct sandbox *sandbox, struct err *err)
 
 static void release_sandbox(struct sandbox *sandbox)
 {
-	/* A holder that was killed has left its cgroup behind. */
+	/* The holder was killed, so it has left its cgroup. */
 	if (sandbox->fds[SANDBOX_JOBS] >= 0 && wait_gone(sandbox->fds[SANDBOX_HOLDER], 0))
 		cgroup_remove_left(sandbox->fds[SANDBOX_JOBS]);
 	close_fd(&sandbox->connection);
@@ -574,7 +586,9 @@ int sandbox_kill(struct sandbox *sandbox, const char *by, struct err *err)
 
 	if (sandbox->mute.code && holder < 0)
 		return mute_error(sandbox, err);
-	/* A holder that is asked to end removes its cgroup.  If it cannot, SIGKILL ends it. */
+	/*
+	 * Ask the holder to end.  It then removes its cgroup.  If it does not end, SIGKILL ends it.
+	 */
 	snprintf(end.by, sizeof(end.by), "%s", by);
 	if (!sandbox->mute.code) {
 		(void)message_send(sandbox->connection, &end, sizeof(end), NULL, 0);
@@ -591,8 +605,8 @@ int sandbox_kill(struct sandbox *sandbox, const char *by, struct err *err)
 }
 
 /*
- * Close our descriptors of the namespaces.  Whoever closes the mount namespace last waits while a
- * file system is synced; that shall be the holder.
+ * Close the descriptors of the namespaces in this process.  The process that closes the mount
+ * namespace last has to wait while a file system is synced.  That should be the holder.
  */
 static void close_namespaces(struct sandbox *sandbox)
 {
@@ -602,8 +616,8 @@ static void close_namespaces(struct sandbox *sandbox)
 }
 
 /*
- * This waits only until the holder's socket closes.  That comes before the kernel unmounts the
- * sandbox's mounts, and no process inside has to end first.
+ * Wait only until the holder's socket closes.  The socket closes before the kernel unmounts the
+ * sandbox's mounts.  No process of the sandbox has to end before, since there is none.
  */
 int sandbox_dismiss(struct sandbox *sandbox)
 {

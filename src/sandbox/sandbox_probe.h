@@ -4,6 +4,6 @@
 
 /*
  * Start a sandbox whose root is an overlay of empty directories in dir, end it, and remove the
- * directories.  On failure, err says what this machine does not allow.
+ * directories.  On failure, err names the feature that this machine does not allow.
  */
 int sandbox_probe_overlay(int dir, struct err *err);

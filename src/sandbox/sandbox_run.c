@@ -21,8 +21,9 @@
 #include "sandbox/terminal.h"
 
 #define NEVER INT64_MAX
-#define REPORTS_MAX 4                     /* of one process, the end of file included */
-#define TIMEOUT_MAX_MS (INT64_C(1) << 42) /* more than a century counts as no timeout */
+#define REPORTS_MAX 4 /* number of reports of one process, including the end of file */
+/* more than a century; a longer timeout counts as none */
+#define TIMEOUT_MAX_MS (INT64_C(1) << 42)
 
 struct run {
 	struct sandbox *sandbox;
@@ -31,22 +32,23 @@ struct run {
 	int report;   /* socket of the process that enters; -1: the command runs or has failed */
 	int signals;  /* signalfd of the signals to pass on */
 	int status;   /* pipe for the command's status; -1: it has ended, or was not started */
-	pid_t inside; /* the command's number inside; 0: it was not started */
+	pid_t inside; /* the command's number in the sandbox; 0: it was not started */
 	bool ready;   /* the command is about to run, or runs */
 	bool killed;
-	bool given_up; /* the session was killed, but the status did not come */
+	bool given_up; /* the session was killed, but no status came */
 	bool cut_off;  /* the process was killed from outside before the command ran */
 	int64_t began;
 	int64_t deadline; /* time of the next step: SIGTERM, SIGKILL, giving up */
 	struct terminal terminal;
-	struct outlet *outlet; /* NULL: the command has our own standard output and error */
-	struct err program;    /* of INSIDE_READY: the program and its interpreter */
+	/* NULL: the command has the standard output and error of this process */
+	struct outlet *outlet;
+	struct err program; /* from INSIDE_READY: the program and its interpreter */
 	sigset_t mask_before;
 };
 
 /* ------------------------------------------------------------------- signals */
 
-/* The signals to pass on.  Signals that we ignore stay ignored. */
+/* Set the signals to pass on.  Signals that this process ignores stay ignored. */
 static void fill_signal_set(bool tty, sigset_t *set)
 {
 	struct sigaction now;
@@ -86,8 +88,8 @@ static void send_signal(struct run *run, int sig)
 }
 
 /*
- * Have the holder kill all processes of the command's session.  Also send SIGKILL to the command,
- * which has no session yet while it enters the sandbox.
+ * Ask the holder to kill all processes of the command's session.  Also send SIGKILL to the command
+ * itself, which has no session yet while it enters the sandbox.
  */
 static void kill_session(struct run *run)
 {
@@ -129,7 +131,8 @@ static void pass_signals_on(struct run *run)
 
 /*
  * Send the command to the holder, with the command's ends of the report socket, the status pipe and
- * the pipes of the outlet.  Where an element of outputs is -1, the command gets our own descriptor.
+ * the pipes of the outlet.  Where an element of outputs is -1, the command gets the descriptor of
+ * this process.
  */
 static int send_command(
 	struct run *run, int report, int status, const int outputs[OUTLET_STREAMS], struct err *err)
@@ -232,7 +235,7 @@ static int receive_report(struct run *run, int wait_ms, struct err *err)
 
 	if (r == -ETIMEDOUT)
 		return 0;
-	/* The socket has closed: the command runs or has ended.  Its status will tell. */
+	/* The socket was closed, so the command runs or has ended.  Its status will show which. */
 	if (r != 1) {
 		close_fd(&run->report);
 		return 0;
@@ -244,7 +247,7 @@ static int receive_report(struct run *run, int wait_ms, struct err *err)
 
 /*
  * Receive the remaining reports after the command has ended.  Do not wait for the end of file,
- * since other programs inside may keep the command's end of the socket open.
+ * since other programs of the sandbox may keep the command's end of the socket open.
  */
 static int receive_last_reports(struct run *run, struct err *err)
 {
@@ -260,8 +263,8 @@ static int receive_last_reports(struct run *run, struct err *err)
 static void on_deadline(struct run *run)
 {
 	/*
-	 * A debugger inside can keep the holder from reaping the killed command for any length of
-	 * time.
+	 * Give up.  A debugger in the sandbox can keep the holder from reaping the killed command
+	 * for any length of time.
 	 */
 	if (run->killed) {
 		run->given_up = true;
@@ -285,7 +288,10 @@ static int poll_timeout(const struct run *run)
 	return left > 60000 ? 60000 : left;
 }
 
-/* Kill the command if it has printed more than it may, without the grace period of a timeout. */
+/*
+ * Kill the command if it has printed more bytes than it may.  It gets no grace period, unlike after
+ * a timeout.
+ */
 static void end_output(struct run *run)
 {
 	if (!run->outlet || !run->outlet->over || run->killed)
@@ -332,8 +338,8 @@ static int handle_events(struct run *run, struct err *err)
 }
 
 /*
- * Whether the sandbox is ending.  A holder that ends sends the reason, or closes the connection,
- * before it kills the processes inside.
+ * Whether the sandbox is ending.  A holder that ends first sends the reason or closes the
+ * connection, and then kills the processes of the sandbox.
  */
 static bool is_sandbox_ending(const struct run *run)
 {
@@ -343,8 +349,8 @@ static bool is_sandbox_ending(const struct run *run)
 }
 
 /*
- * Read the command's status.  If the pipe closes without one, the sandbox has ended, which killed
- * the command with SIGKILL.
+ * Read the command's status.  If the pipe closes without a status, the sandbox has ended, and its
+ * end has killed the command with SIGKILL.
  */
 static int read_status(struct run *run, struct err *err)
 {
@@ -357,7 +363,7 @@ static int read_status(struct run *run, struct err *err)
 		;
 	close_fd(&run->status);
 	/*
-	 * If a signal ends the process before the command runs, that counts as the end of the
+	 * If a signal ends the process before the command runs, this counts as the end of the
 	 * command, unless the sandbox is ending.
 	 */
 	run->cut_off = !run->ready && (n != (ssize_t)sizeof(status) || !WIFSIGNALED(status) ||
@@ -369,7 +375,7 @@ static int read_status(struct run *run, struct err *err)
 	return 0;
 }
 
-/* Clean up, also after a failure.  If the command has not ended, kill it. */
+/* Clean up.  This also happens after a failure.  A command that has not ended is killed. */
 static void finish_run(struct run *run)
 {
 	struct pollfd ended = { .fd = run->status, .events = POLLIN };

@@ -19,11 +19,11 @@
 
 #define MAP_MAX 16384
 
-#define SAID_MAX 160 /* bytes of a helper's error message that we pass on */
+#define SAID_MAX 160 /* bytes of a helper's error message that are passed on */
 #define ID_TEXT_MAX 12
-#define LIMIT_PLENTY 10000 /* limit of namespaces that the hint suggests instead of 0 */
+#define LIMIT_PLENTY 10000 /* number that the hint suggests if the limit of namespaces is 0 */
 
-/* ------------------------------------------------------- why it is refused */
+/* ---------------------------------------------------- reasons for a refusal */
 
 /* Settings that forbid user namespaces, and the commands that allow them. */
 static const struct {
@@ -37,7 +37,7 @@ static const struct {
 		"sysctl kernel.apparmor_restrict_unprivileged_userns=0" },
 };
 
-/* The kinds of namespaces whose number is limited, the most likely cause first. */
+/* The kinds of namespaces with a limit on their number.  The most likely cause comes first. */
 static const char *const limited[] = { "user", "pid", "net", "mnt", "ipc", "uts", "cgroup" };
 
 static bool has_content(const char *file, const char *text)
@@ -49,7 +49,7 @@ static bool has_content(const char *file, const char *text)
 	       !strcmp(content.data, text);
 }
 
-/* Set err for ENOSPC: the limit of a kind of namespaces is 0, or is reached. */
+/* Set err for ENOSPC: the limit of a kind of namespaces is 0 or has been reached. */
 static int limit_reached(const char *what, struct err *err)
 {
 	for (size_t i = 0; i < sizeof(limited) / sizeof(limited[0]); i++) {
@@ -96,7 +96,7 @@ static const struct {
 };
 
 /*
- * A range of ids for each kind.  Only the first range in each table is used: a line that is added
+ * A range of ids for each kind.  Only the first range in each table is used.  A line that is added
  * to a table later must not change the ids that files already have.
  */
 struct subids {
@@ -113,10 +113,7 @@ static bool has_rights(int dir, const char *name, const struct stat *st)
 	       at_xattr_get(dir, name, "security.capability", caps, sizeof(caps)) > 0;
 }
 
-/*
- * Find a helper.  It is looked for in fixed directories: PATH must not decide which program writes
- * the map.
- */
+/* Find a helper in fixed directories.  PATH must not decide which program writes the map. */
 static bool find_helper(const char *name, char path[64], char *why)
 {
 	static const char *const places[] = { "/usr/bin", "/usr/local/bin" };
@@ -165,7 +162,7 @@ static bool find_subids(struct subids *out, char *why)
 		return false;
 	}
 	(void)procfile_read("/etc/passwd", ACCOUNT_FILE_MAX, &passwd, &ignored);
-	/* A user that is not in /etc/passwd can still be listed by number. */
+	/* A user who is not in /etc/passwd can still be listed by number. */
 	struct str name = account_name((struct str){ passwd.data, passwd.len }, uid);
 	for (int kind = 0; kind < ID_KINDS; kind++)
 		if (!find_helper(kinds[kind].helper, out->helper[kind], why) ||
@@ -229,7 +226,7 @@ static int enter_single(struct err *err)
 
 	snprintf(uids, sizeof(uids), "0 %u 1\n", geteuid());
 	snprintf(gids, sizeof(gids), "0 %u 1\n", getegid());
-	/* Others than root may map a group only after setgroups has been denied. */
+	/* A user other than root may map a group only after setgroups has been denied. */
 	if (new_namespace(err) < 0 || procfile_write("/proc/self/setgroups", "deny", err) < 0 ||
 		procfile_write("/proc/self/uid_map", uids, err) < 0 ||
 		procfile_write("/proc/self/gid_map", gids, err) < 0)
@@ -238,15 +235,15 @@ static int enter_single(struct err *err)
 }
 
 /*
- * Setuid helpers write the maps of subordinate ids.  They have rights only outside the new
- * namespace, so their processes are forked before we enter it.  They wait at a pipe until the
- * namespace exists, and then both run at the same time.  If we die, they read the end of the pipe
- * and exit.
+ * The processes of the setuid helpers, which write the maps of subordinate ids.  They have rights
+ * only outside the new namespace, so they are forked before this process enters it.  They wait at a
+ * pipe until the namespace exists.  Then both run at the same time.  If this process dies, they
+ * read the end of the pipe and exit.
  */
 struct mappers {
 	pid_t pid[ID_KINDS];
 	int go[2];
-	int said[2]; /* standard error of the helpers */
+	int said[2]; /* pipe for the standard error of the helpers */
 };
 
 #define MAPPERS_INIT ((struct mappers){ .pid = { -1, -1 }, .go = { -1, -1 }, .said = { -1, -1 } })
@@ -287,7 +284,10 @@ static int mappers_start(struct mappers *mappers, const struct subids *subids, s
 
 	if (proc < 0)
 		return proc;
-	/* The helpers get our number in /proc, which may be that of a PID namespace above ours. */
+	/*
+	 * The helpers need the number of this process in /proc.  This may be the /proc of a PID
+	 * namespace above.
+	 */
 	if (process_number(proc, self) < 0)
 		return err_errno(err, "find ourselves in /proc");
 	if (pipe2(mappers->go, O_CLOEXEC) < 0 || pipe2(mappers->said, O_CLOEXEC | O_NONBLOCK) < 0)

@@ -3,24 +3,26 @@
  *
  * An abstract socket has a name instead of a file, and belongs to a network namespace.  So a
  * sandbox with the machine's network also has the machine's abstract sockets: those of X servers,
- * message buses and containers, which trust any caller with our uid.  Landlock can keep a process
- * from connecting to abstract sockets made outside of its domain.  A process gets into an existing
- * domain only by fork, so all processes of a domain descend from the one that made it.
+ * message buses and containers.  These trust any caller with the same uid.  Landlock can keep a
+ * process from connecting to abstract sockets that were made outside of its domain.  A process gets
+ * into an existing domain only by fork, so all processes of a domain descend from the process that
+ * made it.
  *
- * The price: our domain does not restrict files.  If a program inside makes a Landlock domain below
- * ours that does, the kernel does not let that program move or link files between directories
- * (LANDLOCK_ACCESS_FS_REFER), whatever its own domain allows.  It would if our domain restricted
- * files, too, but then no program inside could mount anything.
+ * This has a price.  The domain of a sandbox does not restrict files.  A program of the sandbox may
+ * make a Landlock domain below that restricts files.  Then the kernel does not let that program
+ * move or link files between directories (LANDLOCK_ACCESS_FS_REFER), whatever its own domain
+ * allows.  If the sandbox's domain restricted files, too, the kernel would allow this, but then no
+ * program of the sandbox could mount anything.
  */
 #pragma once
 #include <stdbool.h>
 
 #include "core/err.h"
 
-/* Whether the kernel has such boundaries: Linux 6.12 with Landlock. */
+/* Whether the kernel supports such boundaries.  This needs Linux 6.12 with Landlock. */
 bool scope_probe(void);
 /*
- * Set a boundary for this process and its descendants, for good.  Needs CAP_SYS_ADMIN in our user
- * namespace.
+ * Set a boundary for this process and its descendants, for good.  Needs CAP_SYS_ADMIN in the user
+ * namespace of this process.
  */
 int scope_enter(struct err *err);

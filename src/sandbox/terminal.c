@@ -10,7 +10,7 @@
 #include "core/at.h"
 #include "core/own.h"
 
-#define DRAIN_MAX (1 << 20) /* most bytes that are shown after the command has ended */
+#define DRAIN_MAX (1 << 20) /* bytes that are shown at most after the command has ended */
 
 /* -------------------------------------------------------------------- inside */
 
@@ -25,8 +25,8 @@ static void copy_size(int from, int to)
 int terminal_make(uid_t user, int *master, int *slave, struct err *err)
 {
 	/*
-	 * A program inside may have put another file there.  So do not block, and check that it is
-	 * a terminal.
+	 * A program of the sandbox may have put another file there.  So open it without blocking,
+	 * and check that it is a terminal.
 	 */
 	owned_fd int ours = at_open_given("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK, 0, err);
 	struct termios settings;
@@ -80,7 +80,7 @@ int terminal_begin(struct terminal *terminal, int *master, struct outlet *outlet
 
 	*terminal = TERMINAL_INIT;
 	terminal->outlet = outlet;
-	/* The descriptor came from inside and must not be able to block us. */
+	/* The descriptor came from the sandbox, so it must not be able to block this process. */
 	if (ioctl(*master, TIOCGPTN, &number) < 0 || fcntl(*master, F_SETFL, O_NONBLOCK) < 0)
 		return err_errno(err, "use the sandbox's terminal");
 	if (tcgetattr(STDIN_FILENO, &terminal->before) < 0)

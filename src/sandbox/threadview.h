@@ -1,5 +1,5 @@
 /*
- * threadview - reads the memory of a waiting thread, its links in /proc, and its process.
+ * threadview - reads the memory of a waiting thread and its links in /proc, and finds its process.
  *
  * The thread belongs to another process, which may change its memory and its links while they are
  * read.
@@ -11,8 +11,8 @@
 #include <sys/types.h>
 
 /*
- * Read up to len bytes, as far as the memory exists.  Returns their number; if it is less than len,
- * errno is set.
+ * Read up to len bytes, as far as the memory exists.  Returns the number of bytes.  If it is less
+ * than len, errno is set.
  */
 size_t threadview_memory(pid_t tid, uint64_t address, void *out, size_t len);
 /* Read exactly len bytes.  Returns false if they cannot be read. */
@@ -25,13 +25,13 @@ ssize_t threadview_text(pid_t tid, uint64_t address, char *out);
  */
 ssize_t threadview_link(pid_t tid, const char *name, char *out);
 /*
- * As threadview_link, but in an open /proc.  Needed by a process that sees the /proc of a
+ * As threadview_link, but in an open /proc.  This is for a process that sees the /proc of a
  * sandbox.
  */
 ssize_t threadview_link_in(int proc, pid_t tid, const char *name, char *out);
 /*
- * Find the process of a thread: *pid is its number in the PID namespace that proc shows, and
- * *inside its number in the PID namespace below, or the same number if it is in none.  Both are 0
- * if the thread is gone.
+ * Find the process of a thread.  *pid becomes its number in the PID namespace that proc shows.
+ * *inside becomes its number in the PID namespace below, or the same number if the process is in
+ * none.  Both become 0 if the thread has ended.
  */
 void threadview_process(int proc, pid_t tid, pid_t *pid, pid_t *inside);
