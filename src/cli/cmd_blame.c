@@ -1,4 +1,4 @@
-/* blame - print which node last changed a path, and each of its lines. */
+/* blame - print which node last changed a path, and which node last changed each of its lines. */
 #include "cli/command.h"
 #include "core/when.h"
 #include "ops/requests.h"

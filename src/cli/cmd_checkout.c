@@ -1,4 +1,4 @@
-/* checkout - turn the live tree into a node. */
+/* checkout - make the live tree equal to the tree of a node. */
 #include "cli/command.h"
 #include "ops/table.h"
 

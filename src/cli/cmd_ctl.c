@@ -32,8 +32,8 @@ static int send_call(int fd, const struct ctl_request *req, struct err *err)
 	struct str text = json_written(&out);
 	errno = -at_write_all(fd, text.ptr, text.len);
 	/*
-	 * Ignore that the owner has closed the connection.  An owner that refuses a connection
-	 * sends the reason before it closes, and the reason is read later.
+	 * Do not fail if the owner has closed the connection.  An owner that refuses a connection
+	 * sends the reason before it closes the connection.  The reason is read later.
 	 */
 	return errno && errno != EPIPE && errno != ECONNRESET ? err_errno(err, "ask the owner") : 0;
 }
@@ -77,7 +77,10 @@ static int take_error(const struct jsonread *error, struct err *err)
 	return -(int)err->code;
 }
 
-/* Print the result of an answer that is too large to be parsed.  It is printed unchanged. */
+/*
+ * Print the result of an answer that is too large to be parsed.  The text of the result is printed
+ * unchanged.
+ */
 static void print_large(const struct ctl_request *req, struct str line)
 {
 	static const struct str head = STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":");
@@ -122,7 +125,8 @@ static int listen_to(int fd, const struct ctl_request *req, struct err *err)
 {
 	owned(buf_release) struct buf in = BUF_INIT;
 	bool stays = !strcmp(req->method, "subscribe");
-	size_t seen = 0; /* number of bytes that were searched and contain no end of line */
+	/* number of bytes that were searched for the end of a line without finding one */
+	size_t seen = 0;
 
 	for (;;) {
 		char *room = buf_reserve(&in, READ_SIZE);
@@ -208,8 +212,8 @@ static void *read_pairs(
 }
 
 /*
- * Run the operation in this process as an owner would, and print the result as if an owner had sent
- * it.
+ * Run the operation in this process, in the same way as an owner.  The result is printed as if an
+ * owner had sent it.
  */
 static int do_directly(
 	struct op_context *ctx, const struct op *op, const struct ctl_request *req, struct err *err)
@@ -245,8 +249,8 @@ int cmd_ctl_call(struct op_context *ctx, const struct ctl_request *req, struct e
 	struct err lacking = { 0 };
 	owned_fd int fd = owner_dial(ctx->root, ctx->workspace, &lacking);
 	/*
-	 * Ignore SIGPIPE, so that an error is reported if the owner or the reader of the output has
-	 * gone.
+	 * Ignore SIGPIPE.  If the owner or the reader of the output has gone, a write then fails,
+	 * and the error is reported.
 	 */
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (fd == -ERR_NOT_FOUND && op && op->flags & OP_OWNERLESS)

@@ -1,4 +1,4 @@
-/* daemon - own a workspace: make nodes of changes, and serve the control socket. */
+/* daemon - be the owner of a workspace: make nodes of changes, and serve the control socket. */
 #include "cli/owning.h"
 #include "ops/table.h"
 

@@ -8,8 +8,8 @@ static void print_what(const struct treediff_change *change)
 	const char *gap = "  (";
 
 	/*
-	 * Leave out a change of the time if the content has changed, since new content always has a
-	 * new time.
+	 * Leave out the change of the time if the content has changed, since new content always has
+	 * a new time.
 	 */
 	unsigned what = change->what;
 	if (what & (TREEDIFF_CONTENT | TREEDIFF_TARGET | TREEDIFF_TYPE))
@@ -42,7 +42,7 @@ static void print_patch(struct output *out, const struct diff_row *row)
 	const struct treediff_change *change = row->change;
 
 	if (row->patch.len) {
-		/* Print the changes that a patch does not show.  A patch shows only the content. */
+		/* A patch shows only the content.  So print the other changes first. */
 		if (change->op == 'R' ||
 			change->what & ~(unsigned)(TREEDIFF_CONTENT | TREEDIFF_MTIME)) {
 			print_change(out, change);

@@ -17,8 +17,8 @@ static void list_commands(void)
 }
 
 /*
- * Print the schema of the operation that the words after --schema name, or all schemas if no words
- * follow.
+ * Print the schema of the operation that is named by the words after --schema.  Without such words,
+ * print all schemas.
  */
 static int print_schema(int argc, char **words, struct err *err)
 {

@@ -7,7 +7,7 @@
 #include "ops/table.h"
 
 #define INDENT "      "
-#define WIDTH 74 /* maximum number of columns of the text after the indent */
+#define WIDTH 74 /* maximum number of columns of a line, without its indent */
 #define STATUS_USAGE 2
 
 static bool says_nothing(const struct init_request *req)

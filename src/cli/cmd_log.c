@@ -8,9 +8,9 @@
 #include "ops/table.h"
 
 /*
- * Draw the columns of the graph in front of a node.  Each column belongs to a line of nodes.  After
- * a node was printed in a column, the column waits for the parent of that node.  A node is drawn in
- * the first column that waits for it, and the other columns that wait for the same node end there.
+ * Draw the columns of the graph in front of a node.  Each column belongs to a chain of nodes, and
+ * waits for the parent of the node that was last drawn in the column.  A node is drawn in the first
+ * column that waits for it.  The other columns that wait for the same node end there.
  */
 static void print_graph(struct output *out, const struct node *node)
 {

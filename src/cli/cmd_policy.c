@@ -1,6 +1,4 @@
-/*
- * policy - explain a policy, check whether a file contains a valid one, and compose two policies.
- */
+/* policy - explain a policy, check a file that should contain a policy, or compose two policies. */
 #include <string.h>
 
 #include "cli/command.h"

@@ -1,4 +1,4 @@
-/* supervise - own a workspace and run an agent in it. */
+/* supervise - be the owner of a workspace, and run an agent in the workspace. */
 #include "cli/execution.h"
 #include "cli/owning.h"
 #include "ops/table.h"

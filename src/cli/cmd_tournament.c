@@ -89,7 +89,10 @@ static void watch(struct output *out, const void *request, const void *state)
 		count[TOURNAMENT_WAITING]);
 }
 
-/* Print the winner, and the node that has the work that was not captured before. */
+/*
+ * Print the winner.  Also print the safety node, which has the work that was not in any node
+ * before.
+ */
 static void print_winner(const struct tournament_result *res)
 {
 	if (res->moved.safety)

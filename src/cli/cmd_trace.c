@@ -7,8 +7,8 @@ extern const struct command trace_cat, trace_diff, trace_replay, trace_restore, 
 	trace_verify;
 
 /*
- * These words are commands only as the first word after 'trace'.  Any other first word is a program
- * to run.
+ * The commands of the group 'trace'.  They are commands only as the first word after 'trace'.  Any
+ * other first word is a program to run.
  */
 static const struct command *const group[] = {
 	&trace_cat,

@@ -1,9 +1,9 @@
 /*
- * command - a subcommand: an operation, and the way in which its result is shown to people.
+ * command - a subcommand: an operation, and the functions that show its result to people.
  *
  * Each src/cli/cmd_*.c defines exactly one struct command.  To add a command, write that file, its
- * man page, and its line in commands[] in command.c.  tests/cli/commands.bats fails while the three
- * disagree.  The usage text is compiled in from the man page.
+ * man page, and its line in commands[] in command.c.  tests/cli/commands.bats fails if these three
+ * do not agree.  The usage text is compiled in from the man page.
  */
 #pragma once
 #include "cli/output.h"
@@ -11,48 +11,50 @@
 
 struct command {
 	const char *name;
-	/* one line for the list of commands; NULL: the summary of op is used */
+	/* one line for the list of commands; NULL: the line is the summary of op */
 	const char *summary;
 	const struct op *op;
 	/*
-	 * Returns whether this request writes something other than JSON to stdout.  NULL means that
-	 * no request does.
+	 * Returns whether the operation writes something other than JSON to stdout for this
+	 * request.  NULL means that it never does.
 	 */
 	bool (*raw)(const void *request);
 	/*
-	 * With --json, the operation's own output goes to standard error instead of standard
-	 * output.
+	 * With --json, the output of the operation itself goes to standard error, since standard
+	 * output is reserved for the JSON.
 	 */
 	bool aside;
 	/* Returns another operation to run for this request, or NULL to run op. */
 	const struct op *(*choose)(const void *request);
-	/*
-	 * Called once before anything else, in the process that the user has started.  May be NULL.
-	 */
+	/* Called first of all, in the process that the user has started.  May be NULL. */
 	void (*before)(void);
 	/*
-	 * Called before the operation is run on the environment at root.  If it returns a negative
-	 * number, the operation is not run.
+	 * Called before the operation is run on the environment at root.  A negative result keeps
+	 * the operation from being run.
 	 */
 	int (*confirm)(const void *request, const char *root, struct err *err);
-	/* Rows arrive over a long time, so each row is printed at once. */
+	/* each row is printed at once, since rows arrive over a long time */
 	bool live;
 	/*
-	 * Show the state of the operation on a terminal, as a table of lines on stderr.  The table
-	 * is cleared and drawn anew each time.
+	 * Show the state of the operation as a table on stderr, which is a terminal.  The table is
+	 * cleared and drawn again at each call.
 	 */
 	void (*watch)(struct output *out, const void *request, const void *state);
 	/* Print one row.  Not called with --json. */
 	void (*row)(struct output *out, const void *request, const void *row);
-	/* Print the result and return the exit status.  With --json, only return the status. */
+	/*
+	 * Print the result and return the exit status.  With --json, the function only returns the
+	 * status.
+	 */
 	int (*result)(struct output *out, const void *request, const void *result);
 	/*
-	 * Exit status if strata itself fails.  0 means that the error determines the status
+	 * Exit status if strata itself fails.  0 means that the status depends on the error
 	 * (errcode_status).
 	 */
 	int failed;
 	/*
-	 * The commands whose name is a second word, as in 'trace show'.  The list ends with NULL.
+	 * The subcommands of this command: their names are the second word, as in 'trace show'.
+	 * The list ends with NULL.
 	 */
 	const struct command *const *group;
 	/* Runs a command that has no operation. */

@@ -18,7 +18,7 @@ struct running {
 	const struct command *command;
 	const struct op *op;
 	const void *request;
-	/* NULL: this is a task of an owner, which runs the operation for a client */
+	/* NULL: this process is a task of an owner, and runs the operation for a client */
 	const struct op_owner *owner;
 	struct output *out;
 };
@@ -101,7 +101,7 @@ static int end_json(struct running *running, const void *result, struct err *err
 }
 
 /*
- * Run the operation with standard error in place of standard output, because standard output is
+ * Run the operation with standard output sent to standard error, because standard output is
  * reserved for the result.
  */
 static int run_aside(struct running *running, struct op_context *ctx, void *result, struct err *err)
@@ -142,8 +142,8 @@ struct globals {
 };
 
 /*
- * Returns command->failed if strata itself has failed and the command has an exit status for that.
- * Otherwise returns r.
+ * Returns the exit status command->failed if strata itself has failed and the command has such a
+ * status.  The error is then printed.  Otherwise returns r.
  */
 static int apply_failed_status(const struct command *command, int r, const struct err *err)
 {
@@ -184,8 +184,8 @@ static int perform_and_print(struct running running, const struct options *optio
 }
 
 /*
- * Whether an owner can run the operation.  It gets the standard descriptors, and no other
- * descriptors that a request may name.
+ * Whether an owner can run the operation.  The owner gets only the standard descriptors.  So the
+ * request must not name any other descriptor.
  */
 static bool can_be_relayed(const struct running *running)
 {
@@ -194,8 +194,8 @@ static bool can_be_relayed(const struct running *running)
 }
 
 /*
- * Have the owner of the workspace run the operation.  Returns 1 and the exit status in *status, or
- * 0 if this process has to run the operation itself.
+ * Have the owner of the workspace run the operation.  Returns 1 and sets *status to the exit
+ * status.  Returns 0 if this process has to run the operation itself.
  */
 static int have_it_done(const struct running *running, const struct options *options,
 	const char *root, const char *workspace, int *status, struct err *err)
@@ -301,7 +301,8 @@ static int dispatch(int argc, char **argv, struct err *err)
 	const struct command *member =
 		at + 1 < argc ? command_find_in(command->group, argv[at + 1]) : NULL;
 	if (member) {
-		argv[at + 1] = argv[at]; /* the command's name, as help and messages use it */
+		/* help and messages use argv[at + 1] as the name of the command */
+		argv[at + 1] = argv[at];
 		return run_command(member, &globals, argc - at - 1, argv + at + 1, err);
 	}
 	if (command->run)
@@ -309,7 +310,7 @@ static int dispatch(int argc, char **argv, struct err *err)
 	return run_command(command, &globals, argc - at, argv + at, err);
 }
 
-/* Returns the exit status for the result r of a function. */
+/* Returns the exit status of strata for the result r of a function. */
 static int exit_status_of(int r, const struct err *err)
 {
 	if (r >= 0)

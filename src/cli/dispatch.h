@@ -6,7 +6,7 @@
 /* Run a whole command line.  Returns the exit status. */
 int dispatch_run(int argc, char **argv);
 /*
- * Run an operation that another strata process has relayed.  This process has that process's
- * descriptors and environment variables.  Returns the exit status.
+ * Run an operation that another strata process has relayed.  This process already has the
+ * descriptors and the environment variables of that process.  Returns the exit status.
  */
 int dispatch_relayed(const struct op *op, const struct relayedop *relayed);

@@ -18,8 +18,8 @@ bool execution_is_raw(const void *request)
 }
 
 /*
- * Whether a descriptor gives access to more than its open file.  This is so if files can be opened
- * relative to it, or if its own file can be opened again through /proc.
+ * Whether a program can reach other files through a descriptor: relative to a directory, or by
+ * opening the file of an O_PATH descriptor through /proc.
  */
 static bool leads_on(int fd)
 {

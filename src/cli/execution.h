@@ -7,8 +7,8 @@
 /* Returns true, because standard output belongs to the command. */
 bool execution_is_raw(const void *request);
 /*
- * Print a warning for each standard descriptor that is a directory.  The command inherits it, and
- * can reach files of the machine through it.
+ * Print a warning for each standard descriptor that is a directory.  The command inherits the
+ * descriptor, and can reach files of the machine through it.
  */
 void execution_warn(void);
 int execution_print(struct output *out, const void *request, const void *result);

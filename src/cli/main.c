@@ -1,4 +1,4 @@
-/* main - the entry point of strata, which calls dispatch.c. */
+/* main - the entry point of strata.  It calls dispatch_run. */
 #include <stdlib.h>
 
 #include "cli/dispatch.h"

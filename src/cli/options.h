@@ -1,4 +1,7 @@
-/* options - turns a command line into an operation's request, by the operation's parameter list. */
+/*
+ * options - fills the request of an operation from a command line, by the operation's list of
+ * parameters.
+ */
 #pragma once
 #include <stdbool.h>
 
@@ -12,8 +15,8 @@ struct options {
 };
 
 /*
- * Fill request from a command line, whose argv[0] is the command's name.  The caller has cleared
- * its request_size bytes.  On ERR_USAGE, the message describes the right usage in one line.
+ * Fill request from a command line.  argv[0] is the name of the command.  The caller has set the
+ * request to zeros.  On ERR_USAGE, the message describes the right usage in one line.
  */
 int options_parse(const struct op *op, int argc, char **argv, struct arena *arena, void *request,
 	struct options *options, struct err *err);

@@ -94,8 +94,9 @@ void output_binds(const char *label, const struct node_bind *binds, size_t n)
 }
 
 /*
- * Whether a denial is not one, but explains the others: a right that was granted while the command
- * ran, or the end of its warden.
+ * Whether a denial is only a note.  The list of denials also has the rights that were granted or
+ * revoked while the command ran, and the end of the command's warden, since these explain the
+ * denials.
  */
 static bool is_note(const struct node_denial *denial)
 {
@@ -335,8 +336,8 @@ void output_report(const struct report *report)
 void output_error(const struct err *err)
 {
 	/*
-	 * Print the message as text from outside, since it may contain control characters of an
-	 * argument or a file name.
+	 * The message may contain control characters of an argument or a file name.  So print it
+	 * like text from outside.
 	 */
 	fputs("strata: ", stderr);
 	print_text(stderr, str_of(err->text));
@@ -387,7 +388,7 @@ void output_table_line(struct output *out, const char *fmt, ...)
 	va_end(ap);
 	/*
 	 * Cut the line at the width of the terminal, because a line that wraps could not be
-	 * cleared.  Each character is assumed to be as wide as a character can be.
+	 * cleared.  Each character is assumed to have the greatest possible width.
 	 */
 	while (at < text.len) {
 		size_t n = text_utf8_length((struct str){ text.data + at, text.len - at });

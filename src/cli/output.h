@@ -16,10 +16,10 @@ struct output {
 	bool colour; /* stdout is a terminal and NO_COLOR is not set */
 	bool bar;    /* progress is shown, because stderr is a terminal */
 	bool bar_shown;
-	unsigned table; /* number of lines of the table on stderr, which is drawn again and again */
+	unsigned table; /* number of lines of the table on stderr; 0: no table is shown */
 	int64_t now;
 	struct json writer;
-	char **graph; /* for log --graph: the id that each column waits for */
+	char **graph; /* for log --graph: for each column, the id of the node that it waits for */
 	size_t n_graph;
 };
 
@@ -29,29 +29,32 @@ void output_release(struct output *out);
 /* Write bytes to stdout.  This is the sink of a struct json. */
 int output_json(void *arg, const char *bytes, size_t len);
 
-/* Print a name or a text from outside, quoted so that it cannot control the terminal. */
+/*
+ * Print a name or a text that comes from outside.  It is quoted, so that it cannot control the
+ * terminal.
+ */
 void output_name(struct str name);
 void output_text(struct str text);
-void output_say(struct str text); /* does what output_text does, but on stderr */
+void output_say(struct str text); /* like output_text, but on stderr */
 
 enum output_style { OUTPUT_PLAIN, OUTPUT_ID, OUTPUT_GOOD, OUTPUT_BAD, OUTPUT_DIM, OUTPUT_BOLD };
 void output_style(struct output *out, enum output_style style);
 
-/* Print a line for each bind, after label. */
+/* Print a line for each bind.  Each line begins with label. */
 void output_binds(const char *label, const struct node_bind *binds, size_t n);
-/* Print a line for each denial, after label. */
+/* Print a line for each denial.  Each line begins with label, except that of a grant. */
 void output_denials(const char *label, const struct node_denial *denials, size_t n);
 /* Print each line of a text on stderr, as a message of strata.  Prints nothing if text is NULL. */
 void output_lines(const char *text);
 /*
- * Print on stderr which accesses were denied, and how to allow them.  There is a line for each of
- * the first OUTPUT_DENIED_MAX denials.
+ * Print on stderr which accesses were denied, and how to allow them.  Only the first
+ * OUTPUT_DENIED_MAX denials get a line each.
  */
 #define OUTPUT_DENIED_MAX 20
 void output_denied(const struct node_denial *denials, size_t n);
 /*
- * Print a line for each of n changed paths.  If total is greater than n, print one more line with
- * the number of the other paths.
+ * Print a line for each of n changed paths.  If total is greater than n, a last line has the number
+ * of the other paths.
  */
 void output_paths(const struct node_path *paths, size_t n, uint64_t total);
 /* Print counts of changes, such as "+3 ~1 -2".  Prints nothing if nothing has changed. */
@@ -67,15 +70,15 @@ int output_moved(struct output *out, const void *request, const void *result);
 
 /* Print the warnings of a completed operation on stderr. */
 void output_warnings(const char *const *texts, size_t n);
-/* Print on stderr the files that could not be handled as they should be. */
+/* Print on stderr the files that could not be read or written as they should be. */
 void output_report(const struct report *report);
 /* Print "strata: WHAT: WHY" and the hint on stderr. */
 void output_error(const struct err *err);
 void output_progress(struct output *out, const char *stage, uint64_t done, uint64_t total);
 
 /*
- * Print one more line of the table on stderr, cut off at the width of the terminal.  Control
- * characters are printed as by output_text.
+ * Print one more line of the table on stderr.  The line is cut at the width of the terminal.
+ * Control characters are printed as in output_text.
  */
 void output_table_line(struct output *out, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

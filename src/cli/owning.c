@@ -11,7 +11,8 @@ static void emit_event(void *arg, struct str line)
 	struct err ignored = { 0 };
 
 	/*
-	 * Ignore errors, because recording goes on when the reader of the events has disconnected.
+	 * An error means that the reader of the events has disconnected.  It is ignored, so that
+	 * recording goes on.
 	 */
 	(void)op_emit(ctx, &line, &ignored);
 }
@@ -26,14 +27,16 @@ static int own(
 		.relayed = dispatch_relayed,
 	};
 
-	/* Without a sink for raw data, the caller wants JSON, so events are emitted as rows. */
+	/*
+	 * If there is no sink for raw data, the caller wants JSON.  So events are emitted as rows.
+	 */
 	if (!ctx->data) {
 		options.tell = emit_event;
 		options.arg = ctx;
 	}
 	/*
-	 * Flush the buffer before tasks are forked from this process.  They print, too, and would
-	 * print the content of the buffer again.
+	 * Flush the buffer before tasks are forked from this process.  The tasks print, too, and
+	 * would print the content of the buffer a second time.
 	 */
 	(void)fflush(stdout);
 	return owner_run(&options, status, err);

@@ -75,7 +75,7 @@ static void pass_signals_on(int signals, int fd, sigset_t *passed)
 	}
 }
 
-/* Wait for the answer, and pass signals to the owner's task meanwhile. */
+/* Wait for the answer.  Signals that arrive in the meantime are passed to the owner's task. */
 static int wait_for_answer(
 	int fd, int signals, sigset_t *passed, struct buf *answer, struct err *err)
 {
@@ -106,7 +106,8 @@ static int wait_for_answer(
 }
 
 /*
- * Report the signal that killed the task, unless this process itself passed the signal to the task.
+ * Report the signal that killed the task.  Nothing is reported if this process itself passed the
+ * signal to the task.
  */
 static void say_killed(const struct jsonread *result, const sigset_t *passed)
 {
@@ -174,8 +175,8 @@ int relay_run(const struct relay *relay, int *status, struct err *err)
 	owned_fd int fd = owner_dial(relay->root, relay->workspace, &why);
 
 	/*
-	 * This process runs the operation itself if there is no owner, or if this user may not
-	 * connect to the owner.  Locks prevent a conflict with the owner.
+	 * If there is no owner, or if this user may not connect to the owner, this process runs the
+	 * operation itself.  Locks prevent a conflict with the owner.
 	 */
 	if (fd < 0)
 		return 0;

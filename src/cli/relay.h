@@ -1,9 +1,10 @@
 /*
  * relay - has the owner of the workspace run an operation.
  *
- * The owner gets the request, and this process's environment variables, working directory and
- * standard descriptors.  So the output of the owner's task appears where this process would print
- * it, and the task's status becomes the status of this process.  Signals are passed on to the task.
+ * The owner gets the request, and the environment variables, working directory and standard
+ * descriptors of this process.  So the output of the owner's task appears where this process would
+ * print it.  The exit status of the task becomes the exit status of this process.  Signals are
+ * passed on to the task.
  */
 #pragma once
 #include "ops/op.h"

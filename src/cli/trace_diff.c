@@ -24,8 +24,8 @@ static void print_type(const char *gap, const struct bundle_file *file)
 }
 
 /*
- * Print the changes that are not of content or time.  The patch shows the content, and new content
- * always has a new time.
+ * Print the changes other than those of content and time.  The patch shows the content, and new
+ * content always has a new time.
  */
 static bool print_what(const struct diff_bundle_row *diff)
 {

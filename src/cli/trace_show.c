@@ -10,7 +10,7 @@
 #define INDENT 2
 
 /*
- * Print a word approximately as it would be typed in a shell.  A word that contains a space is
+ * Print a word approximately as a user would type it in a shell.  A word that contains a space is
  * quoted.
  */
 static void print_word(struct str word)
@@ -117,8 +117,8 @@ static size_t shared_length(struct str a, struct str b)
 }
 
 /*
- * Print a line for the path.  Before it, print a line for each directory above that has no line
- * yet.
+ * Print a line for the path.  Before that, print a line for each directory above the path that has
+ * no line yet.
  */
 static void print_row(struct output *out, const void *request, const void *row)
 {
