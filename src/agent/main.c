@@ -1,8 +1,8 @@
 /*
- * main - strata-agent: the part of strata that is carried to other machines.
+ * main - strata-agent, the program that is copied to other machines.
  *
- * The program is always linked statically, since those machines may lack strata's libraries.  It
- * serves files under a policy, as "strata worker" does, and prints its version.
+ * The program is always linked statically, since those machines may not have strata's libraries.
+ * It serves files under a policy, as "strata worker" does, and prints its version.
  */
 #include <stdio.h>
 #include <string.h>

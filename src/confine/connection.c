@@ -39,7 +39,7 @@ struct connection {
 	struct hostname target;
 	struct dial dial;
 	struct passage passage;
-	struct buf in;        /* bytes from the program that have not been judged yet */
+	struct buf in;        /* bytes from the program that were not judged yet */
 	bool all_in;          /* the program will send no more */
 	struct pump up, down; /* up: to the server; down: to the program */
 };
@@ -443,8 +443,8 @@ static void take_request(struct connection *c)
 }
 
 /*
- * Send the last answer.  Bytes that the program still sends are thrown away, since unread data
- * would make the kernel reset the connection.
+ * Send the last answer.  Bytes that the program still sends are dropped, since unread data would
+ * make the kernel reset the connection.
  */
 static void take_leave(struct connection *c)
 {

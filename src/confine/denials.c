@@ -12,14 +12,14 @@
 #include "core/when.h"
 
 #define AGAIN_NS WHEN_SECOND   /* pause before the same denial is written again */
-#define LINES_A_SECOND_MAX 200 /* lines written in one second */
+#define LINES_A_SECOND_MAX 200 /* maximum number of lines that are written in one second */
 #define OTHERS_MAX 256         /* slots of a hash table; a power of two */
 
 /* When a denial was last written, and how often it has happened. */
 struct told {
 	uint64_t key; /* a hash of the denial */
 	int64_t written;
-	uint64_t times, said; /* said: the value of times in the last written line */
+	uint64_t times, said; /* 'said' is the value of 'times' in the last written line */
 };
 
 struct denials {
@@ -30,8 +30,8 @@ struct denials {
 	size_t n;
 	uint64_t total;
 	/*
-	 * A hash table for the denials that are not in kept.  A new denial takes the slot of an
-	 * older one.
+	 * A hash table for the denials that are not in the list 'kept'.  A new denial takes the
+	 * slot of an older one.
 	 */
 	struct told others[OTHERS_MAX];
 	int64_t second; /* the start of the second that lines are counted in */
@@ -120,8 +120,8 @@ void denials_json(struct json *out, const struct denial *denial)
 }
 
 /*
- * Write a line.  A line that cannot be written at once is lost: a command must not stop because
- * nobody reads its denials.
+ * Write a line.  A line that cannot be written at once is dropped, since a command must not wait
+ * for a reader of its denials.
  */
 static void write_to(int fd, const struct buf *line)
 {

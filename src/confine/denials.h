@@ -33,10 +33,10 @@ struct denial {
 	 */
 	const char *what;
 	const char *subject; /* the path, HOST:PORT, or the name of the call */
-	/* For a path that is granted or revoked: "read" or "write"; else NULL. */
+	/* for a path that is granted or revoked: "read" or "write"; else NULL */
 	const char *access;
 	char rule[VERDICT_TEXT_MAX], remedy[VERDICT_TEXT_MAX];
-	int pid; /* as the inside numbers processes; 0: not known */
+	int pid; /* number of the process in the sandbox; 0: not known */
 	uint64_t times;
 };
 

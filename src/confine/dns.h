@@ -36,7 +36,7 @@ struct dns_query {
 	 * is replaced by "?".
 	 */
 	char name[HOSTNAME_MAX + 1];
-	bool odd; /* name cannot be the name of a host */
+	bool odd; /* the name cannot be the name of a host */
 };
 
 /*

@@ -12,7 +12,7 @@
 #include "policy/lists.h"
 #include "policy/rule.h"
 
-#define GRANTS_MAX 256 /* a limit, because each grant takes some mounts */
+#define GRANTS_MAX 256 /* a limit, because each grant needs some mounts */
 #define AGAIN "and start the command again"
 
 struct grant {
@@ -159,8 +159,8 @@ static const char *find_protection(const struct policy *policy, const char *rule
 }
 
 /*
- * Check whether this rule may grant a path.  out->rule says what forbids the grant, and is empty if
- * nothing does.
+ * Check whether this rule may grant a path.  out->rule becomes the rule that forbids the grant.  It
+ * is empty if no rule does.
  */
 static void judge_rule(const struct policy *policy, enum verdict_access access, const char *rule,
 	struct str path, struct verdict *out)
@@ -185,8 +185,8 @@ static void judge_rule(const struct policy *policy, enum verdict_access access, 
 }
 
 /*
- * Returns the rule by which a path may be granted.  If there is none, returns NULL, and out says
- * what forbids the grant and how to change that.
+ * Returns the rule by which a path may be granted.  If there is none, returns NULL.  out then has
+ * the rule that forbids the grant, and the remedy.
  */
 static const char *find_rule(const struct grants *grants, enum verdict_access access,
 	struct str path, struct verdict *out)
@@ -230,8 +230,9 @@ static bool was_planned(const struct planning *planning, const char *path)
 }
 
 /*
- * A path of fs.allow_write has no effect while it cannot be read.  Returns such a path that becomes
- * writable if the directory path is shown, because it lies below that directory, or NULL.
+ * Find a path of fs.allow_write that becomes writable when the directory path is shown, because the
+ * path lies below that directory.  (A path of fs.allow_write has no effect while it cannot be
+ * read.)  Returns NULL if there is none.
  */
 static const char *find_opened(const struct grants *grants, const char *path)
 {

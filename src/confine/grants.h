@@ -1,7 +1,7 @@
 /*
  * grants - files and hosts that a command may use while it runs, in addition to its policy.
  *
- * The rules fs.grantable and net.grantable of the policy say what can be granted.  A grant lifts a
+ * The rules fs.grantable and net.grantable of the policy list what can be granted.  A grant lifts a
  * denial of the policy only if the rule of fs.grantable lies within the denied place.  It lifts the
  * protection of a protected name only if the rule names that name.  So a rule about a larger place
  * never opens a place in it that the author of the policy has denied.
@@ -33,8 +33,9 @@ struct grants *grants_new(const struct grants_scope *scope);
 void grants_free(struct grants *grants);
 
 /*
- * Grant or revoke a path or a host.  ERR_DENIED names the rule that forbids the grant and says what
- * to change.  Fills in the members changed and rule of the answer; the rule is in arena.
+ * Grant or revoke a path or a host.  The message of ERR_DENIED names the rule that forbids the
+ * grant, and the remedy.  Fills in the members changed and rule of the answer; the rule is in
+ * arena.
  */
 int grants_change(struct grants *grants, const struct grantwire_request *request,
 	struct arena *arena, struct grantwire_answer *out, struct err *err);

@@ -54,8 +54,8 @@ static void on_deadline(void *arg)
 }
 
 /*
- * Whether a process is in a PID namespace below the one that proc shows.  Its status then lists
- * several numbers: one for each PID namespace from the one of proc down to its own.
+ * Whether a process is in a PID namespace below the one that proc shows.  The status of such a
+ * process has several numbers: one for each PID namespace, from the one of proc down to its own.
  */
 static bool is_below(int proc, pid_t pid)
 {
@@ -80,7 +80,10 @@ static int check_peer(const struct grantserver *server, int fd, struct err *err)
 		return err_errno(err, "look who asks");
 	if (peer.uid != geteuid())
 		return err_set(err, ERR_DENIED, "another user asks");
-	/* The peer has the number 0 if its PID namespace is neither ours nor below ours. */
+	/*
+	 * The peer has the number 0 if it is in a PID namespace other than that of this process and
+	 * those below.
+	 */
 	if (peer.pid && is_below(server->options.proc, peer.pid))
 		return err_set(err, ERR_DENIED, "a program in a sandbox asks");
 	return 0;

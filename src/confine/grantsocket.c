@@ -19,7 +19,7 @@
 #define NEW "." /* prefix of the name of a socket that does not listen yet */
 #define NEW_SECONDS 60
 #define BACKLOG 16
-/* Time for an answer: a warden that changes mounts may have to wait for the disk. */
+/* Time for an answer in ms.  A warden that changes mounts may have to wait for the disk. */
 #define ANSWER_MS 20000
 
 static int open_directory(int run, const char *workspace, bool makes, struct err *err)
@@ -59,8 +59,8 @@ static int make_name(char out[GRANTSOCKET_NAME], struct err *err)
 }
 
 /*
- * Make the socket.  It gets its final name only when it listens: otherwise another process could
- * take it for the remnant of a killed warden.
+ * Make the socket.  It gets its final name only when it listens.  Before that, another process
+ * could take it for the socket of a killed warden, and remove it.
  */
 static int listen_at(struct grantsocket *out, struct err *err)
 {

@@ -151,7 +151,8 @@ void hostname_set_port(struct hostname *host, uint16_t port)
 {
 	host->port = port;
 	if (host->literal)
-		host->address.v4.sin_port = htons(port); /* sin6_port is at the same offset */
+		/* sin6_port has the same offset, so this sets both */
+		host->address.v4.sin_port = htons(port);
 }
 
 bool hostname_is_loopback(const union netspace_address *address)

@@ -12,8 +12,8 @@
 #include "policy/verdict.h"
 
 /*
- * Find the host that a request to the proxy is for.  Returns false if the request is malformed;
- * *wrong then says why, for people.
+ * Find the host that a request to the proxy is for.  Returns false if the request is malformed.
+ * *wrong then is the reason, for people.
  */
 bool httpconnect_target(
 	const struct httphead_request *request, struct hostname *out, const char **wrong);

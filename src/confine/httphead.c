@@ -4,9 +4,9 @@
 #include <strings.h>
 
 #define METHOD_MAX 32
-/* The digits of a Content-Length at most, so that the length fits into 64 bits. */
+/* Maximum number of digits of a Content-Length, so that the length fits into 64 bits. */
 #define LENGTH_DIGITS 18
-#define CHUNK_DIGITS 15               /* hexadecimal digits of a chunk's length at most */
+#define CHUNK_DIGITS 15               /* maximum number of hexadecimal digits of a chunk's length */
 #define FRAMING_MAX ((uint32_t)65536) /* bytes of extensions and trailers of one chunk */
 
 /* ---------------------------------------------------------------------- texts */
@@ -24,7 +24,7 @@ static bool is_token(struct str text)
 	return text.len > 0;
 }
 
-/* Whether text may be the value of a header: a tab is the only control character in it. */
+/* Whether text may be the value of a header.  It must have no control character other than tabs. */
 static bool is_value(struct str text)
 {
 	for (size_t i = 0; i < text.len; i++) {
@@ -57,8 +57,8 @@ static struct str trim(struct str text)
 }
 
 /*
- * Take the text up to the first byte c off *text, and remove that byte, too.  If there is no such
- * byte, all of the text is taken.
+ * Take the text before the first byte c off *text, and also remove that byte.  If there is no such
+ * byte, the whole text is taken.
  */
 static struct str take_until(struct str *text, char c)
 {
@@ -296,7 +296,7 @@ static uint8_t step_frame(struct httphead_body *body, char c)
 		return expect(body, c, '\r', DATA_LF);
 	case DATA_LF:
 		return expect(body, c, '\n', SIZE);
-	case LINE: /* the start of a line after the last chunk */
+	case LINE: /* at the start of a line after the last chunk */
 		body->bad |= c == '\n' || !c;
 		return c == '\r' ? END : TRAILER;
 	case TRAILER:

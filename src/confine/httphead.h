@@ -42,9 +42,9 @@ bool httphead_is(struct str name, const char *expected);
 
 /* The state of a request's body while its bytes are passed on. */
 struct httphead_body {
-	bool endless; /* the bytes do not tell where the body ends */
+	bool endless; /* the bytes do not show where the body ends */
 	bool chunked;
-	uint64_t left;    /* bytes that are still to come of the body, or of the chunk */
+	uint64_t left;    /* bytes of the body, or of the current chunk, that are still to come */
 	uint8_t state;    /* an enum chunk_state of httphead.c */
 	uint8_t digits;   /* digits of the chunk's length that have been read */
 	uint32_t framing; /* bytes read of the lines around chunks */

@@ -14,7 +14,7 @@
 #include "sandbox/message.h"
 #include "sandbox/process.h"
 
-/* The descriptor that the keeper's socket gets in the keeper. */
+/* The number of the keeper's end of its socket, in the keeper process. */
 #define KEPT PROCESS_FIRST_KEPT
 
 struct request {
@@ -73,8 +73,8 @@ static _Noreturn void find_and_exit(
 }
 
 /*
- * Start a process for each name that is asked for.  SIGCHLD is ignored, so the kernel forgets these
- * processes when they end, and nobody has to wait for them.
+ * Start a process for each requested name.  SIGCHLD is ignored, so the kernel removes these
+ * processes when they end, and no process has to wait for them.
  */
 static _Noreturn void keep(const struct keeper *keeper, int socket)
 {

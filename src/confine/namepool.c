@@ -5,7 +5,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 
-#define BUCKETS 4096 /* of the hash table; a power of two */
+#define BUCKETS 4096 /* number of buckets of the hash table; a power of two */
 #define NO_NAME UINT32_MAX
 
 struct pooled {

@@ -35,7 +35,7 @@ struct passage {
 	const char *wrong;      /* the reason, if the bytes are malformed */
 };
 
-/* Move bytes that may pass from in to out.  ended says that the program sends no more bytes. */
+/* Move bytes that may pass from in to out.  ended is true if the program sends no more bytes. */
 enum passage_result passage_move(struct passage *passage, const struct policy *policy,
 	const struct hostname *dialled, struct buf *in, bool ended, struct buf *out);
 /* Whether all bytes may pass from now on. */

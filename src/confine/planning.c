@@ -18,7 +18,7 @@ static const char *const loaders[] = { "/lib64/ld-linux-x86-64.so.2", "/lib/ld-l
 /* Directories that every program uses.  The kernel itself protects the files in them. */
 static const char *const common_dirs[] = { "/dev", "/proc", "/sys" };
 
-#define SECS_MAX (INT64_C(1) << 32) /* more than a century */
+#define SECS_MAX (INT64_C(1) << 32) /* more than a century; higher values are reduced to this */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ------------------------------------------------------- looking at the tree */
@@ -70,7 +70,7 @@ static const char *directory_of(const char *path, struct arena *arena)
 	return len ? arena_printf(arena, "%.*s", (int)len, path) : "/";
 }
 
-/* Whether the program can see a place, if masks within the shown directories are ignored. */
+/* Whether the program can see a place.  Masks within the shown directories are ignored. */
 static bool is_shown(const struct planning *planning, const char *path)
 {
 	const struct policy_list common = { (const char **)common_dirs, COUNT(common_dirs) };
@@ -81,9 +81,9 @@ static bool is_shown(const struct planning *planning, const char *path)
 
 /*
  * Returns the directory that Landlock needs a rule for, so that a hidden path can be granted later.
- * Landlock looks for rules on the way from a file up to the root.  If something is mounted on that
- * way later, Landlock sees the mount, and not the directory below it.  So the rule for a place that
- * is hidden at first is about the directory in which the mount that hides it lies.
+ * Landlock looks for rules on the way from a file up to the root.  If a mount is added on that way
+ * later, Landlock checks the mount, and not the directory below it.  So for a place that is hidden
+ * at first, the rule is about the directory that contains the mount that hides it.
  */
 static const char *find_visible(
 	const struct planning *planning, const char *path, struct arena *arena)
@@ -197,8 +197,8 @@ static void add_reading(const struct planning *planning, struct mount_list *moun
 		add_all(mounts, MOUNTPLAN_SHOW, &planning->programs);
 	}
 	/*
-	 * The name of a denied file that does not exist is reserved: a program that made the file
-	 * could hand secrets to another one.
+	 * Reserve the name of a denied file that does not exist.  Otherwise a program could make
+	 * the file, and pass secrets to another program by it.
 	 */
 	for (size_t i = 0; i < planning->read_denied.n; i++)
 		add_entry(mounts,
@@ -236,7 +236,7 @@ static void add_writing(const struct planning *planning, struct mount_list *moun
 
 /*
  * Add the places that may be granted.  A place that is not shown gets a mask, so that its path
- * exists and a grant can mount something there.  A protected name that may be granted stays
+ * exists and a grant can mount the place there.  A protected name that may be granted stays
  * protected until it is granted.
  */
 static void add_grantable(const struct planning *planning, struct mount_list *mounts)
@@ -343,8 +343,8 @@ static unsigned filter_variant(const struct policy *policy, bool explained)
 	if (policy->exec.allow.n || policy->exec.deny.n)
 		variant |= CALLFILTER_EXEC;
 	/*
-	 * In a network of the command's own, a program that listens can be reached only from
-	 * inside.
+	 * If the command has a network of its own, a program that listens can be reached only from
+	 * within the sandbox.
 	 */
 	if (!policy->net.allow_local_binding && policy->net.mode == POLICY_NET_HOST)
 		variant |= CALLFILTER_NO_LISTEN;

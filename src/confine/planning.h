@@ -18,8 +18,8 @@ struct planning {
 	struct policy_list programs, programs_denied;
 	struct policy_list grantable; /* the places of fs.grantable that exist */
 	/*
-	 * Places where Landlock allows all reading and writing, and the mounts alone restrict them.
-	 * So access to them can be granted later.
+	 * Places that Landlock allows to read and write, so that only the mounts restrict them.
+	 * Access to such places can be granted later.
 	 */
 	struct policy_list left_to_mounts;
 	struct treerules_names names;
@@ -39,7 +39,7 @@ int planning_look(const struct policy *policy, struct arena *arena, struct plann
 void planning_mounts(const struct planning *planning, struct arena *arena, struct mountplan *out);
 /*
  * Fill in the restriction that the command's process enters, except the members warden and group.
- * explained says that a warden explains denied calls.
+ * explained is true if a warden explains denied calls.
  */
 void planning_restrict(const struct planning *planning, struct arena *arena, bool explained,
 	struct restriction *out);

@@ -57,7 +57,7 @@ int poller_fd(const struct poller *poller)
 
 /*
  * Returns the events to ask the kernel for.  The kernel reports errors and the end of a connection
- * even if nobody waits for them, and repeats the report.  So an event that waits for nothing gets
+ * even if no event is asked for, and repeats the report.  So an event that waits for nothing gets
  * only one report (EPOLLET).
  */
 static struct epoll_event wanted(struct poller_event *event, unsigned what)

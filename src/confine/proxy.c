@@ -351,7 +351,10 @@ int proxy_allow(struct proxy *proxy, const char *rule, struct err *err)
 	return -(int)err->code;
 }
 
-/* The listeners stay, because the denial that a program then gets says more than a refused port. */
+/*
+ * The listeners stay.  A program then gets the reason of the denial, which a refused port would not
+ * give.
+ */
 int proxy_revoke(struct proxy *proxy, const char *rule, struct err *err)
 {
 	for (size_t i = proxy->n_given; i < proxy->policy.net.allowed.n; i++) {

@@ -2,17 +2,17 @@
  * proxy - the only way out of a captured network namespace (sandbox/netspace.h).
  *
  * The proxy answers all queries for names itself.  A name that the policy allows gets an address of
- * its own, and other names do not exist.  The proxy accepts connections to every address, on the
- * ports that the policy names, and finds the name that belongs to the address.  If the policy
- * allows that name and port, the proxy looks the name up outside, and connects to the first address
- * that the policy allows and that answers.  Then it copies bytes in both directions.  The first
- * bytes of the program have to fit the name: the server name of TLS, or the Host header of a
- * request to port 80, must be that name.
+ * its own.  For other names, the answer is that they do not exist.  The proxy accepts connections
+ * to every address, on the ports that the policy names, and finds the name that belongs to the
+ * address.  If the policy allows that name and port, the proxy looks the name up outside.  It
+ * connects to the first address that the policy allows and that answers.  Then it copies bytes in
+ * both directions.  The first bytes of the program must fit the name: the server name of TLS, or
+ * the Host header of a request to port 80, must be that name.
  *
- * Programs that honour the variables of proxy_environment can use it as an HTTP or SOCKS5 proxy.
+ * Programs that use the variables of proxy_environment can use it as an HTTP or SOCKS5 proxy.
  *
- * One thread serves all connections and never blocks: the caller polls proxy_fd, and calls
- * proxy_step when it is readable.  Only TCP is forwarded.
+ * One thread serves all connections and never blocks.  The caller polls proxy_fd, and calls
+ * proxy_step when the descriptor is readable.  Only TCP is forwarded.
  */
 #pragma once
 #include "confine/denials.h"
@@ -23,14 +23,14 @@
 
 #define PROXY_CONNECTIONS_MAX 1024 /* connections at a time; further ones wait until some end */
 #define PROXY_PORTS_MAX 1024       /* ports that the rules may name in all */
-#define PROXY_HTTP_PORT 3128       /* if a rule names this port, one of the next is used */
+#define PROXY_HTTP_PORT 3128       /* if a rule names this port, one of the next ports is used */
 #define PROXY_SOCKS_PORT 1080
 #define PROXY_CONNECT_MS 20000 /* time to connect to the last address of a host */
 #define PROXY_NEXT_MS 3000     /* time to connect to an address that is not the last */
-/* The time for a request to the proxy, or a query for a name, to arrive. */
+/* Time in ms for a request to the proxy, or a query for a name, to arrive. */
 #define PROXY_PATIENCE_MS 30000
 
-/* A member that is 0 is replaced by the value above. */
+/* Options of a proxy.  A member that is 0 is replaced by the value above. */
 struct proxy_options {
 	lookup_fn *resolve; /* NULL: the machine's resolver */
 	void *resolve_arg;
@@ -58,7 +58,7 @@ void proxy_step(struct proxy *proxy);
 
 /*
  * Allow a host while programs run.  rule has the form of the rules in net.allowed_domains.  Returns
- * ERR_BUSY if a program inside listens on the rule's port.
+ * ERR_BUSY if a program in the sandbox listens on the rule's port.
  */
 int proxy_allow(struct proxy *proxy, const char *rule, struct err *err);
 /*

@@ -7,7 +7,7 @@
 
 #define PROXY_VARIABLES 6
 
-/* The protocol by which a program says where it wants to connect to. */
+/* The protocol by which a program names the host that it wants to connect to. */
 enum proxy_service {
 	PROXY_DIRECT, /* the program connects to the address itself */
 	PROXY_HTTP,
@@ -41,7 +41,7 @@ struct proxy {
 	struct proxy_listener *listeners;
 	bool accepts; /* the poller waits for connections at the listeners */
 	struct poller_timer resume;
-	int queries, attempts; /* sockets for UDP queries, and for news of refused attempts */
+	int queries, attempts; /* sockets for UDP queries, and for reports of refused attempts */
 	struct poller_event queries_event, attempts_event;
 	struct connection *connections, *ended;
 	size_t n_connections;

@@ -19,7 +19,7 @@ struct resolver_name {
 	struct resolver_wait *waiting;
 	struct poller_event answer; /* while the name is looked up: the answer of the lookup */
 	struct poller_timer deadline;
-	int64_t until; /* when the found addresses expire, in the time of when_monotonic */
+	int64_t until; /* time when the found addresses expire, in the time of when_monotonic */
 	struct lookup_found found;
 };
 

@@ -75,8 +75,8 @@ static int lower_limits(const struct policy_limits *limits, struct err *err)
 }
 
 /*
- * Enter Landlock and the call filter, and give up capabilities.  Whatever the policy would allow a
- * program, this process may neither execute programs nor make sandboxes.
+ * Enter Landlock and the call filter, and give up capabilities.  This process may never execute
+ * programs or make sandboxes, even if the policy would allow a program to do so.
  */
 static int enter_layers(const struct policy *policy, struct buf *lacks, struct err *err)
 {
@@ -88,7 +88,7 @@ static int enter_layers(const struct policy *policy, struct buf *lacks, struct e
 
 	own.exec.nested = false;
 	/*
-	 * The caller itself refuses to write protected names, so the tree need not be searched for
+	 * Do not search the tree for protected names, since the caller itself refuses to write
 	 * them.
 	 */
 	own.fs.search_depth = 0;

@@ -1,7 +1,7 @@
 /*
- * The warden is one thread around a poller.  It never waits for a program inside, because programs
- * inside may be waiting for the warden: it answers every access to a mask, and every system call
- * that the call filter reports.
+ * The warden is one thread around a poller.  It answers every access to a mask, and every system
+ * call that the call filter reports.  So programs in the sandbox may be waiting for the warden, and
+ * the warden must never wait for such a program.
  */
 #include "confine/warden.h"
 
@@ -42,7 +42,7 @@ struct warden {
 	const struct mountplan_entry *entries; /* the list of the mount plan */
 	struct mountplan_made *mounts;         /* set while the warden serves */
 	struct netspace *space;                /* NULL: the command uses the machine's network */
-	struct proxy *proxy;                   /* NULL: nothing leads out of space */
+	struct proxy *proxy;                   /* NULL: no connection leads out of space */
 	struct denials *denials;
 	struct buf lacks; /* the restrictions that are not enforced, one on each line */
 	struct account account;
@@ -57,7 +57,7 @@ struct warden {
 	struct grantserver *granting;
 	int socket, proc;
 	unsigned long long mnt; /* inode number of the command's mount namespace */
-	bool limited;           /* the command exceeded a limit, and its programs were killed */
+	bool limited;           /* the command has exceeded a limit, and its programs were killed */
 	bool attended;          /* the strata process that runs the command is connected */
 	int64_t deadline;       /* when the command and its descendants have to end */
 	bool over;
@@ -72,7 +72,7 @@ static const char *const accesses[] = {
 };
 
 /*
- * Whether a program sees a file at path that is not a stub.  Masked paths are not looked at, since
+ * Whether a program sees a file at path that is not a stub.  Do not look up masked paths, since
  * this process would wait for its own answer.
  */
 static bool is_there(const struct warden *warden, const char *path)
@@ -99,7 +99,7 @@ static void propose_grant(const struct warden *warden, enum verdict_access acces
 }
 
 /*
- * Note a denial unless the policy or a grant allows the access.  Returns whether a denial was
+ * Note a denial, unless the policy or a grant allows the access.  Returns whether a denial was
  * noted.
  */
 static bool deny_path(
@@ -117,7 +117,7 @@ static bool deny_path(
 }
 
 /*
- * Handle an access of process pid to a masked path.  below is the name inside the mask, or "" for
+ * Handle an access of process pid to a masked path.  below is the path below the mask, or "" for
  * the mask itself.
  */
 static void on_masked(void *arg, size_t entry, const char *below, pid_t pid)
@@ -155,9 +155,9 @@ static bool is_one_of(const char *call, const char *const *calls)
 }
 
 /*
- * Handle an attempt to rename or remove a path that the program may write.  Mounts prevent that if
- * the path, or something below it, is hidden or must not be changed.  In that case, note a denial
- * with the rule about that place.
+ * Handle an attempt to rename or remove a path that the program may write.  Mounts prevent this if
+ * the path, or a path below it, is hidden or must not be changed.  In that case, note a denial with
+ * the rule about that place.
  */
 static void on_moved(struct warden *warden, const struct callfilter_event *event, const char *path)
 {

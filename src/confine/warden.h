@@ -3,10 +3,12 @@
  *
  * The warden is forked by the strata process that runs the command.  It stays outside of the
  * sandbox's PID namespace, and belongs to the user namespace that the sandbox was built in, so that
- * no program inside can reach it.  In a copy of the sandbox's mounts it applies the policy to files
- * (planning.h).  While the command or a descendant of it runs, the warden is the way out of the
- * command's network (proxy.h), answers accesses to masked files, explains denied calls, enforces
- * limits that the kernel does not enforce, and grants and revokes access (grants.h).
+ * no program of the sandbox can reach it.  In a copy of the sandbox's mounts, it applies the policy
+ * to files (planning.h).
+ *
+ * While the command or a descendant of it runs, the warden has these tasks.  It is the way out of
+ * the command's network (proxy.h).  It answers accesses to masked files, and explains denied calls.
+ * It enforces limits that the kernel does not enforce.  It grants and revokes access (grants.h).
  */
 #pragma once
 #include "confine/denials.h"
@@ -19,7 +21,7 @@
 /* The task of a warden.  Everything is borrowed for as long as the warden lives. */
 struct warden_orders {
 	const struct policy *policy;  /* as read from its text: the warden resolves its paths */
-	const char *workspace;        /* the directory inside that $WORKSPACE stands for */
+	const char *workspace;        /* the directory in the sandbox that $WORKSPACE stands for */
 	const char *user;             /* the user of the command (see struct sandbox_command) */
 	int sinks[DENIALS_SINKS_MAX]; /* descriptors that each denial is written to; -1: none */
 	/*
@@ -50,7 +52,7 @@ struct warden_orders {
 struct warden_findings {
 	struct policy policy;         /* with absolute paths (policy_resolve) */
 	struct planning planning;     /* for planning_restrict */
-	struct param_texts variables; /* variables that tell programs to use the proxy */
+	struct param_texts variables; /* variables that make programs use the proxy */
 	const char *lacks;            /* the restrictions that are not enforced, one on each line */
 };
 

@@ -93,7 +93,7 @@ static int merge_dir(int from, const char *name, int to, unsigned depth, struct 
 }
 
 /*
- * Rename a directory.  The rename changes the entry ".."  in the directory, so the kernel allows it
+ * Rename a directory.  The rename changes the entry ".." in the directory, so the kernel allows it
  * only while the directory is writable.
  */
 static int rename_dir(

@@ -21,7 +21,7 @@ struct reader {
 /* ------------------------------------------------------------------- one path */
 
 /*
- * Returns the path relative to the root, without "."  and doubled slashes.  Returns NULL if the
+ * Returns the path relative to the root, without "." and doubled slashes.  Returns NULL if the
  * path is the root or has "..".
  */
 static const char *from_root(struct reader *reader, const char *word)

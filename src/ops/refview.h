@@ -16,7 +16,7 @@ struct view *refview_open(struct op_context *ctx, const char *text, struct str *
 /* Whether the reference in text stands for the live tree. */
 bool refview_is_work(const char *text);
 /*
- * Returns a path that a user has typed without its leading slashes, in ctx->arena.  "."  is the
+ * Returns a path that a user has typed without its leading slashes, in ctx->arena.  "." is the
  * root.
  */
 struct str refview_path(struct op_context *ctx, struct str path);

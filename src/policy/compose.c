@@ -15,10 +15,11 @@
 /* The state while two lists are intersected. */
 struct cut {
 	struct lists_builder found;
-	const char *a, *b; /* the rules whose common paths are sought */
-	bool naming;       /* rules about writing: naming a protected path lifts its protection */
-	const struct policy *granting[2]; /* policies whose grantable rules a and b are; or NULL */
-	const char *workspace;            /* as a rule, or NULL */
+	const char *a, *b; /* the two rules whose common paths are wanted */
+	bool naming; /* rules about writing; such a rule also lifts the protection of names in it */
+	/* if a and b are rules of fs.grantable: their policies; else NULL */
+	const struct policy *granting[2];
+	const char *workspace; /* path of the workspace in the form of a rule, or NULL */
 };
 
 static bool has_deep(const struct rule_names *names)
@@ -30,8 +31,8 @@ static bool has_deep(const struct rule_names *names)
 }
 
 /*
- * Returns how many names at the beginning of a rule are those of the workspace's path.  Protected
- * names among them do not count.
+ * Returns the number of names at the beginning of a rule that equal the names of the workspace's
+ * path.  Protected names among them are not counted.
  */
 static size_t names_of_workspace(const char *workspace, const char *rule)
 {
@@ -44,8 +45,8 @@ static size_t names_of_workspace(const char *workspace, const char *rule)
 }
 
 /*
- * Whether every protected path that rule names is also named by whole.  rule lies within whole.  If
- * neither has a "**", their names correspond one by one.
+ * Whether 'whole' also names every protected path that 'rule' names.  rule must lie within whole.
+ * If neither rule has a "**", their names correspond one by one.
  */
 static bool names_no_more(const struct cut *cut, const char *rule, const char *whole)
 {
@@ -75,9 +76,9 @@ static bool names_no_denial(const struct policy_list *denials, const char *rule,
 }
 
 /*
- * Whether whole lies in every denial that rule, a rule of fs.grantable within whole, lies in.
- * Otherwise rule would lift a denial that whole does not lift: only a rule that lies in a denial
- * lifts it.
+ * Whether rule lifts no denial that whole does not lift.  Both are rules of fs.grantable, and rule
+ * lies within whole.  A rule lifts a denial only if it lies in that denial.  So whole must lie in
+ * every denial that rule lies in.
  */
 static bool lifts_no_more(const struct policy *policy, const char *rule, const char *whole)
 {
@@ -87,8 +88,8 @@ static bool lifts_no_more(const struct policy *policy, const char *rule, const c
 }
 
 /*
- * Add a rule, unless it names or lifts more than a and b do, or lies within a rule that the list
- * has already.
+ * Add a rule to the list.  The rule is left out if it names or lifts more than a and b do, or if it
+ * lies within a rule of the list.
  */
 static bool add_cut(void *arg, const char *rule)
 {
@@ -100,7 +101,7 @@ static bool add_cut(void *arg, const char *rule)
 	if (!lifts_no_more(cut->granting[0], rule, cut->a) ||
 		!lifts_no_more(cut->granting[1], rule, cut->b))
 		return true;
-	/* A wider rule does not replace this one if it does not name or lift what this one does. */
+	/* A wider rule of the list is no replacement if it names or lifts less than this rule. */
 	for (size_t i = 0; i < list->n; i++)
 		if (rule_within(rule, list->list[i]) &&
 			(!cut->naming || names_no_more(cut, rule, list->list[i])) &&
@@ -127,8 +128,8 @@ static struct policy_list cut_paths(const struct policy_list *a, const struct po
 /* ----------------------------------------------------------- rules of hosts */
 
 /*
- * Find the ports that both rules allow: a of policy p, and b of policy q.  Returns false if there
- * are none.
+ * Find the ports that both rules allow: rule a of policy p, and rule b of policy q.  Returns false
+ * if there are none.
  */
 static bool cut_port(const struct policy *p, int a, const struct policy *q, int b, int *out)
 {
@@ -220,7 +221,10 @@ static struct policy_list cut_names(
 	return found.list;
 }
 
-/* Whether a variable, as NAME=VALUE, has a name that this policy allows or sets. */
+/*
+ * Whether the policy allows or sets the variable of a text NAME=VALUE.  *is_set becomes true if the
+ * policy sets it.
+ */
 static bool knows_variable(const struct policy_env *env, const char *variable, bool *is_set)
 {
 	struct str name = { variable, strcspn(variable, "=") };
@@ -305,8 +309,8 @@ static void compose_key(const struct keys_key *key, const struct policy *parent,
 }
 
 /*
- * Compose the lists of programs.  An empty list allows all programs, so if the intersection is
- * empty, everything is denied.
+ * Compose the lists of programs.  An empty list allows all programs.  So if the intersection is
+ * empty, the result must deny all programs.
  */
 static void compose_programs(const struct policy *parent, const struct policy *child,
 	struct arena *arena, struct policy_programs *out)
@@ -321,7 +325,7 @@ static void compose_programs(const struct policy *parent, const struct policy *c
 		out->deny = lists_unite(&out->deny, &all, arena);
 }
 
-/* Whether a rule overlaps a rule of a list for certain, whatever home and workspace are. */
+/* Whether a rule overlaps a rule of the list for every home and every workspace. */
 static bool surely_overlaps(const struct policy_list *list, const char *rule)
 {
 	struct rule_names a, b;
@@ -337,9 +341,10 @@ static bool surely_overlaps(const struct policy_list *list, const char *rule)
 }
 
 /*
- * List the rules of fs.allow_read_within_deny that certainly lift a denial of their own policy, or
- * whose paths the policy allows anyway.  Any other rule may turn out to lift no denial, and is
- * dropped when the policy is resolved.  Such a rule must not lift a denial of the other policy.
+ * List the rules of fs.allow_read_within_deny that certainly lift a denial of their own policy.
+ * Also list those whose paths the policy allows anyway.  Any other rule may lift no denial; it is
+ * then dropped when the policy is resolved.  Such a rule must not lift a denial of the other
+ * policy.
  */
 static struct policy_list sure_holes(
 	const struct policy_fs *fs, const struct policy_list *read, struct arena *arena)
@@ -378,8 +383,8 @@ static void compose_fs(const struct policy *parent, const struct policy *child, 
 }
 
 /*
- * Drop rules that policy_read would refuse: a rule that is both allowed and denied, and an
- * exception that lifts no denial.
+ * Drop rules that policy_read would refuse: allowances that are also denied, and exceptions that
+ * lift no denial.
  */
 static void drop_contradictions(struct policy_fs *fs, struct arena *arena)
 {

@@ -16,7 +16,7 @@ struct range {
 	enum domains_class class;
 };
 
-/* If several ranges have an address, the first one counts. */
+/* If several ranges contain an address, the first one is used. */
 static const struct range ranges4[] = {
 	{ "169.254.169.254", 32, DOMAINS_METADATA },
 	{ "169.254.170.2", 32, DOMAINS_METADATA },   /* Amazon, containers */
@@ -91,8 +91,7 @@ static enum domains_class classify4(const uint8_t address[4])
 }
 
 /*
- * Returns the IPv4 address in an IPv6 address that is translated to it, or NULL for other IPv6
- * addresses.
+ * Returns the IPv4 address that an IPv6 address is translated to, or NULL if it is not translated.
  */
 static const uint8_t *translated(const uint8_t address[16])
 {
@@ -190,7 +189,10 @@ static struct str last_label(struct str name)
 	return (struct str){ name.ptr + skip, name.len - skip };
 }
 
-/* Whether programs might read this label as a number: decimal, or hexadecimal with "0x". */
+/*
+ * Whether programs might read this label as a number.  The number may be decimal, or hexadecimal
+ * with "0x".
+ */
 static bool is_number(struct str label)
 {
 	bool hex = label.len > 1 && label.ptr[0] == '0' && (label.ptr[1] | 0x20) == 'x';
@@ -262,7 +264,10 @@ bool domains_read_host(struct str text, struct domains_host *out)
 
 /* -------------------------------------------------------------------- rules */
 
-/* Take ":PORT" or ":*" off the end of text.  Returns NULL, or why the port is malformed. */
+/*
+ * Remove ":PORT" or ":*" from the end of text.  Returns NULL, or the reason why the port is
+ * malformed.
+ */
 static const char *take_port(struct str *text, int *port)
 {
 	const char *colon = memrchr(text->ptr, ':', text->len);

@@ -1,12 +1,12 @@
 /*
  * domains - rules about hosts, and the classes of addresses.
  *
- * A rule is "HOST", "*.HOST" (every name below HOST, at any depth), "*" (every name) or an address,
- * and may end in ":PORT" or ":*".  An IPv6 address with a port is in brackets.
+ * A rule is one of: "HOST", "*.HOST" (every name below HOST, at any depth), "*" (every name), or an
+ * address.  It may end in ":PORT" or ":*".  An IPv6 address with a port is in brackets.
  *
- * A host is a name or an address, never both: text whose last label is a number must be an address
- * in dotted decimal, so that "0x7f.1", "127.1" and "2130706433" are not taken for names.  An IPv4
- * address and its IPv4-mapped IPv6 form are the same address.
+ * A host is either a name or an address.  A text whose last label is a number must be an address in
+ * dotted decimal.  So "0x7f.1", "127.1" and "2130706433" are not taken for names.  An IPv4 address
+ * and its IPv4-mapped IPv6 form are the same address.
  */
 #pragma once
 #include <stdbool.h>
@@ -37,13 +37,13 @@ struct domains_rule {
 	int port;
 };
 
-/* Read a rule.  Returns NULL, or why text is no rule. */
+/* Read a rule.  Returns NULL, or the reason why text is no rule. */
 const char *domains_read_rule(struct str text, struct domains_rule *out);
 /* Append a rule as text.  Equal rules have the same text. */
 void domains_write_rule(struct buf *out, const struct domains_rule *rule);
-/* Whether a rule matches a host, ports aside. */
+/* Whether a rule matches a host.  Ports are ignored. */
 bool domains_matches(const struct domains_rule *rule, const struct domains_host *host);
-/* Whether every host that rule matches is also matched by other, ports aside. */
+/* Whether every host that rule matches is also matched by other.  Ports are ignored. */
 bool domains_within(const struct domains_rule *rule, const struct domains_rule *other);
 
 enum domains_class {
@@ -52,10 +52,11 @@ enum domains_class {
 	DOMAINS_LINK_LOCAL,
 	DOMAINS_PRIVATE,     /* RFC 1918, unique local addresses of IPv6 */
 	DOMAINS_CGNAT,       /* shared by the customers of a provider */
-	DOMAINS_METADATA,    /* where clouds tell a machine its secrets */
-	DOMAINS_MULTICAST,   /* and broadcast */
+	DOMAINS_METADATA,    /* where clouds give a machine its secrets */
+	DOMAINS_MULTICAST,   /* includes broadcast addresses */
 	DOMAINS_UNSPECIFIED, /* 0.0.0.0/8 and :: */
-	DOMAINS_RESERVED,    /* for documentation, tests, or a translation of a non-public one */
+	/* for documentation, for tests, or for translation of a non-public address */
+	DOMAINS_RESERVED,
 };
 
 enum domains_class domains_classify(const uint8_t address[16]);

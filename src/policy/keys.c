@@ -75,7 +75,7 @@ static size_t smaller(size_t a, size_t b)
 }
 
 /*
- * Returns how many bytes have to be inserted, removed or replaced to turn one name into the
+ * Returns the number of bytes that must be inserted, removed or replaced to turn one name into the
  * other.
  */
 static size_t distance(struct str a, const char *b)
@@ -105,7 +105,7 @@ const char *keys_nearest(const char *section, struct str name, char out[KEYS_TEX
 	if (name.len > KEYS_TEXT_MAX)
 		name.len = KEYS_TEXT_MAX;
 	for (const struct keys_key *key = keys_all; key->name; key++) {
-		/* Of two keys that are equally near, the one in the same section wins. */
+		/* If two keys are equally near, choose the one in the same section. */
 		size_t far = 2 * distance(name, key->name) + !same_section(section, key->section);
 
 		if (far < best)

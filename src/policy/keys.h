@@ -1,7 +1,7 @@
 /*
- * keys - the members of a policy document, as data: what each holds, where it is kept in struct
- * policy, and how two policies agree on it.  Reading, writing, resolving and composing go through
- * this table.
+ * keys - the members of a policy document, as data.  The table has the kind of each member, its
+ * place in struct policy, and the way in which two policies are combined for it.  Reading, writing,
+ * resolving and composing use this table.
  */
 #pragma once
 #include <stddef.h>
@@ -14,31 +14,33 @@ enum keys_kind {
 	KEYS_NAMES,   /* struct policy_list of names of variables, with globs */
 	KEYS_SET,     /* struct policy_list of NAME=VALUE; an object in the document */
 	KEYS_FLAG,    /* bool */
-	KEYS_LIMIT,   /* int64_t; null in the document for 0 */
+	KEYS_LIMIT,   /* int64_t; 0 is null in the document */
 	KEYS_DEPTH,   /* int64_t from 0 to POLICY_DEPTH_MAX */
-	KEYS_CHOICE,  /* an enum, named by the words of choices */
+	KEYS_CHOICE,  /* an enum; 'choices' has the words for its values */
 };
 
 /*
- * KEYS_DENIES: the list of a document is added to that of its preset, and the lists of two composed
- * policies unite.
+ * How a list is combined with another one.  KEYS_DENIES: the list of a document is added to that of
+ * its preset, and the lists of two composed policies are united.
  */
 enum keys_role { KEYS_ALLOWS, KEYS_DENIES };
 
 struct keys_key {
-	const char *section, *name; /* section: NULL for a member of the document itself */
+	const char *section, *name; /* section is NULL for a member of the document itself */
 	enum keys_kind kind;
 	enum keys_role role;
-	size_t offset;              /* in struct policy */
-	const char *const *choices; /* in the order of the enum; ends with NULL */
+	size_t offset; /* offset of the member in struct policy */
+	/* the words for the values of an enum, in its order; ends with NULL */
+	const char *const *choices;
 };
 
-extern const struct keys_key keys_all[]; /* ends with a NULL name; sections stand together */
+/* ends with a NULL name; the keys of a section follow each other */
+extern const struct keys_key keys_all[];
 
 #define KEYS_TEXT_MAX 64
-/* "fs.allow_read" */
+/* Returns the text of a key, such as "fs.allow_read". */
 const char *keys_text(const struct keys_key *key, char out[KEYS_TEXT_MAX]);
-/* Returns the member of a policy for a key.  It has the type that the kind says. */
+/* Returns the member of a policy for a key.  Its type depends on the kind of the key. */
 static inline void *keys_slot(const struct keys_key *key, const struct policy *policy)
 {
 	return (char *)policy + key->offset;
@@ -47,7 +49,7 @@ static inline void *keys_slot(const struct keys_key *key, const struct policy *p
 const struct keys_key *keys_find(const char *section, struct str name);
 bool keys_is_section(struct str name);
 /*
- * Write the text of the known key that is most similar to an unknown one, name in section.  Returns
- * out.
+ * Write the text of the known key that is most similar to an unknown one.  'name' is the unknown
+ * name in 'section'.  Returns out.
  */
 const char *keys_nearest(const char *section, struct str name, char out[KEYS_TEXT_MAX]);

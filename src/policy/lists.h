@@ -1,6 +1,6 @@
 /*
- * lists - lists of rules.  A list is built in an arena, and does not change once it is built, so
- * policies can share lists.
+ * lists - lists of rules.  A list is built in an arena.  A finished list does not change, so
+ * policies can share it.
  */
 #pragma once
 #include "policy/policy.h"
@@ -12,7 +12,7 @@ struct lists_builder {
 };
 
 void lists_add(struct lists_builder *builder, const char *text);
-/* Add a text unless the list has it. */
+/* Add a text, unless the list already has it. */
 void lists_add_new(struct lists_builder *builder, const char *text);
 bool lists_has(const struct policy_list *list, const char *text);
 /* Returns the texts of a, and those of b that a does not have. */
@@ -22,13 +22,13 @@ struct policy_list lists_unite(
 struct policy_list lists_without(
 	const struct policy_list *list, const struct policy_list *denied, struct arena *arena);
 /*
- * Returns the first rule in a list of rules about paths that this rule certainly lies within, or
- * NULL.
+ * Returns the first rule of a list, which has rules about paths, that this rule certainly lies
+ * within.  Returns NULL if there is none.
  */
 const char *lists_wider(const struct policy_list *list, const char *rule);
-/* Whether there may be a path that both rule and a rule of the list cover. */
+/* Whether a path may exist that is covered both by rule and by a rule of the list. */
 bool lists_overlap(const struct policy_list *list, const char *rule);
-/* Returns the rules of a list that may overlap a rule of others. */
+/* Returns the rules of a list that may overlap a rule of the list others. */
 struct policy_list lists_overlapping(
 	const struct policy_list *list, const struct policy_list *others, struct arena *arena);
 /* Returns the first rule of a list that covers a path, or NULL. */

@@ -1,6 +1,7 @@
 /*
- * oddities - finds what is strange about a valid policy: rules without effect, denials that are
- * lifted, allowances that are wider than they look.  For people, as warnings.
+ * oddities - finds probable mistakes in a valid policy, and describes them as warnings for people.
+ * These are rules without effect, denials that are lifted, and allowances that are wider than they
+ * look.
  */
 #pragma once
 #include "policy/policy.h"

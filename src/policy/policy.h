@@ -1,12 +1,13 @@
 /*
- * policy - what a program may do: which files it reads and writes, which hosts it reaches, which
- * programs it executes, its variables and its resources.
+ * policy - what a program may do: the files that it may read and write, the hosts that it may
+ * reach, the programs that it may execute, its variables and its resources.
  *
- * A policy is read from JSON (docs/POLICY.md) and checked here.  This folder turns text into rules
- * and answers questions about them.  It knows no kernel: confine/ enforces a policy.
+ * A policy is read from JSON (docs/POLICY.md) and checked here.  This folder turns text into rules,
+ * and judges paths, hosts and programs by them.  It does not use the kernel: confine/ enforces a
+ * policy.
  *
  * A rule about files is an absolute path, or begins with "~/" or "$WORKSPACE/", which
- * policy_resolve replaces.  It may contain globs, and stands for the path and everything below it.
+ * policy_resolve replaces.  It may contain globs.  It stands for the path and everything below it.
  * policy/rule.h has the details, and policy/domains.h describes rules about hosts.  All texts lie
  * in the arena of the reader.
  */
@@ -20,8 +21,8 @@
 #include "core/str.h"
 
 #define POLICY_SIZE_MAX ((size_t)1 << 20)
-#define POLICY_RULES_MAX 1024 /* in one list */
-#define POLICY_DEPTH_MAX 16   /* of mandatory_deny_search_depth */
+#define POLICY_RULES_MAX 1024 /* rules in one list */
+#define POLICY_DEPTH_MAX 16   /* maximum of mandatory_deny_search_depth */
 
 enum policy_net {
 	POLICY_NET_NONE,      /* a loopback device of its own and nothing else */
@@ -29,9 +30,10 @@ enum policy_net {
 	POLICY_NET_ALLOWLIST, /* the allowed domains, through a proxy of strata */
 };
 
-/* What happens if the kernel cannot enforce a part of the policy. */
+/* The behaviour of strata if the kernel cannot enforce a part of the policy. */
 enum policy_trust {
-	POLICY_TRUST_AUTO,    /* the program runs, and strata says what is not enforced */
+	/* the program runs, and strata reports the parts that are not enforced */
+	POLICY_TRUST_AUTO,
 	POLICY_TRUST_REQUIRE, /* the program does not run */
 	POLICY_TRUST_FORBID,  /* no part of the policy is enforced */
 };
@@ -46,34 +48,36 @@ struct policy_fs {
 	struct policy_list allow_write, deny_write_within_allow;
 	struct policy_list grantable; /* may be granted while the program runs */
 	bool allow_git_config;        /* .git/config is not protected */
-	int64_t search_depth;         /* how deep repositories are searched for at the start */
+	int64_t search_depth;         /* depth of the search for repositories at the start */
 };
 
 struct policy_domains {
 	enum policy_net mode;
 	struct policy_list allowed, denied; /* "HOST", "*.HOST", an address; with ":PORT" or ":*" */
-	struct policy_list grantable;       /* may be granted while the program runs; as allowed */
-	struct policy_list unix_sockets;    /* paths of sockets that may be connected to */
-	bool allow_local_binding;           /* the program may listen on TCP ports */
+	/* may be granted while the program runs; same form as 'allowed' */
+	struct policy_list grantable;
+	struct policy_list unix_sockets; /* paths of sockets to which the program may connect */
+	bool allow_local_binding;        /* the program may listen on TCP ports */
 };
 
 struct policy_programs {
-	struct policy_list allow, deny; /* allow empty: every program */
+	struct policy_list allow, deny; /* if 'allow' is empty, every program is allowed */
 	bool nested;                    /* programs may make sandboxes of their own */
 };
 
 struct policy_env {
-	struct policy_list allow; /* names, with globs: taken from the environment of strata */
-	struct policy_list set;   /* NAME=VALUE */
+	/* names, with globs, of variables that are taken from strata's environment */
+	struct policy_list allow;
+	struct policy_list set; /* NAME=VALUE */
 };
 
-/* In each member, 0 stands for no limit. */
+/* Each member is a limit; 0: there is no limit. */
 struct policy_limits {
 	int64_t cpu_time_secs, wall_time_secs;
 	int64_t max_rss_bytes, max_open_fds, max_processes, max_output_bytes;
 };
 
-/* What the variables of a rule stand for; absolute paths. */
+/* The absolute paths that the variables of a rule stand for. */
 struct policy_place {
 	const char *home;
 	const char *workspace;
@@ -87,28 +91,29 @@ struct policy {
 	struct policy_env env;
 	struct policy_limits limits;
 	enum policy_trust trust;
-	struct policy_place place; /* of a resolved policy; else its members are NULL */
-	/* Texts for people about what is strange (policy/oddities.h). */
+	struct policy_place place; /* for a resolved policy; otherwise its members are NULL */
+	/* Texts for people about probable mistakes in the policy (policy/oddities.h). */
 	struct policy_list warnings;
 };
 
 /*
- * Read a policy.  ERR_INVALID names the file, line and column of the mistake.  If the JSON is
- * well-formed, but has an unknown member, a wrong type, a malformed rule or a contradiction, it
- * also names the key, such as fs.allow_read[2].  name is the name of the file, for messages.
+ * Read a policy.  The message of ERR_INVALID names the file, line and column of the mistake.  If
+ * the JSON is well-formed, but has an unknown member, a wrong type, a malformed rule or a
+ * contradiction, the message also names the key, such as fs.allow_read[2].  name is the name of the
+ * file, for messages.
  */
 int policy_read(struct str text, const char *name, struct arena *arena, struct policy *out,
 	struct err *err);
 /*
- * Write a policy as the object that policy_read takes, with all members.  The preset is not named,
- * since all its rules are written.
+ * Write a policy with all its members, as an object that policy_read accepts.  The preset is not
+ * named, since all its rules are written.
  */
 void policy_write(struct json *out, const char *key, const struct policy *policy);
 /* As policy_write, but writes the members into the object that is open in out. */
 void policy_write_members(struct json *out, const struct policy *policy);
 /*
  * Replace the variables in all rules by the paths of place, which are absolute.  Glob characters in
- * these paths are quoted by '\\'; rule_path gives the path of such a rule.
+ * these paths are quoted by '\\'.  rule_path returns the path of such a rule.
  */
 int policy_resolve(const struct policy *policy, const struct policy_place *place,
 	struct arena *arena, struct policy *out, struct err *err);

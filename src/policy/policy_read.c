@@ -1,4 +1,4 @@
-/* policy_read - reads a policy from its text, and tells the place of a mistake. */
+/* policy_read - reads a policy from its text, and reports the place of a mistake. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -11,7 +11,7 @@
 #include "policy/preset.h"
 #include "policy/rule.h"
 
-#define KEYS_MAX 32 /* more than keys_all has */
+#define KEYS_MAX 32 /* must be at least the number of keys in keys_all */
 
 struct reader {
 	struct str text;
@@ -19,8 +19,9 @@ struct reader {
 	struct arena *arena;
 	struct err *err;
 	struct policy *out;
-	struct policy own; /* only the lists of the document itself, in its order */
-	const struct jsonread *values[KEYS_MAX]; /* at the same index as in keys_all */
+	struct policy own; /* has only lists, and only those of the document itself, in its order */
+	/* values of the keys, at the same indexes as in keys_all */
+	const struct jsonread *values[KEYS_MAX];
 };
 
 static int fail(const struct reader *reader, const struct jsonread *value, const char *fmt, ...)
@@ -72,8 +73,8 @@ static const char *name_fault(struct str name)
 }
 
 /*
- * Read one text of a list.  Returns the form in which it is kept, or NULL with the reason in
- * *why.
+ * Read one text of a list.  Returns the text in the form that the policy stores, or NULL with the
+ * reason in *why.
  */
 static const char *read_text(
 	const struct reader *reader, enum keys_kind kind, struct str text, const char **why)
@@ -152,7 +153,10 @@ static int read_set(const struct reader *reader, const char *path, const struct 
 	return 0;
 }
 
-/* Replace a list of the preset by that of the document or, for denials, unite both. */
+/*
+ * Combine a list of the document with that of the preset.  Denials are united.  Any other list of
+ * the document replaces that of the preset.
+ */
 static int settle_list(const struct reader *reader, const struct keys_key *key, const char *path,
 	const struct jsonread *value, const struct policy_list *own)
 {
@@ -312,7 +316,7 @@ static int fail_preset(const struct reader *reader, const struct jsonread *value
 	return fail_choice(reader, "preset", value, names);
 }
 
-/* Start with the preset, wherever in the document its name is. */
+/* Start with the preset, wherever in the document it is named. */
 static int read_preset(struct reader *reader, const struct jsonread *root)
 {
 	const struct jsonread *value = jsonread_member(root, "preset");
@@ -344,8 +348,8 @@ static struct policy_list *list_of(
 }
 
 /*
- * Refuse a document that allows a rule which it, or its preset, also denies: one of the two is a
- * mistake.
+ * Refuse a document with a rule that it allows, and that it or its preset also denies.  One of the
+ * two must be a mistake.
  */
 static int check_allowed(
 	struct reader *reader, const char *section, const char *allows, const char *denies)

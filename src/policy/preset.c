@@ -8,7 +8,7 @@
 
 #define SEARCH_DEPTH 3
 
-/* Files with keys, passwords and sessions, which a program could take and use elsewhere. */
+/* Files with keys, passwords and sessions, which a program could use elsewhere. */
 #define SECRETS                                                                                    \
 	LIST("~/.ssh", "~/.gnupg", "~/.aws", "~/.azure", "~/.kube", "~/.config/gcloud",            \
 		"~/.config/gh", "~/.docker/config.json", "~/.netrc", "~/.git-credentials",         \
@@ -19,7 +19,7 @@
 		"~/snap/chromium", "~/.var/app/org.mozilla.firefox",                               \
 		"~/.var/app/com.google.Chrome", "~/.var/app/org.chromium.Chromium")
 
-/* Variables that tell who and where the user is, but nothing secret. */
+/* Variables that describe the user and the place of files, and contain no secrets. */
 #define HARMLESS                                                                                   \
 	LIST("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "COLORTERM", "LANG", "LC_*",      \
 		"TZ", "NO_COLOR", "TMPDIR")

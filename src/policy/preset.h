@@ -1,11 +1,11 @@
 /*
  * preset - named policies, as data.  Reading a document starts with its preset.  A key of the
- * document replaces that of the preset, except that denials unite.
+ * document replaces that of the preset.  Only lists of denials are united.
  */
 #pragma once
 #include "policy/policy.h"
 
-extern const struct policy preset_all[]; /* ends with a NULL name */
+extern const struct policy preset_all[]; /* the list ends with a NULL name */
 /* The policy of a document that names no preset. */
 extern const struct policy preset_none;
 

@@ -15,14 +15,17 @@
 
 const struct protected_name protected_names[] = {
 	/*
-	 * ".git" may also be a file that leads git to a repository.  If it could be removed, a
-	 * program could put another repository there.
+	 * ".git" may also be a file with the path of a repository.  If this file could be removed,
+	 * a program could make another repository in its place.
 	 */
 	{ GIT, "git repository", PROTECTED_ANYWHERE, .is_directory = true, .alone = true },
 	{ "hooks", "git hooks", PROTECTED_GIT, .is_directory = true },
 	{ "config", "git configuration", PROTECTED_GIT, .by_git_config = true },
 	{ "config.worktree", "git configuration", PROTECTED_GIT, .by_git_config = true },
-	/* These lead git from one repository to another, and so to hooks and configuration. */
+	/*
+	 * Through these files git gets from one repository to another, and so to hooks and
+	 * configuration.
+	 */
 	{ "commondir", "git links", PROTECTED_GIT, .is_directory = false },
 	{ "gitdir", "git links", PROTECTED_GIT, .is_directory = false },
 	{ ".gitconfig", "git configuration", PROTECTED_HOME, .by_git_config = true },
@@ -65,10 +68,10 @@ static bool is_refs(struct str name)
 }
 
 /*
- * Note what the next name means for the state of a walk.  A branch may be called "hooks" or
- * "config".  Files of such names in ".git/refs" and ".git/logs", also of worktrees, are not
- * protected.  Submodules may have any name, even "refs", so in their directories everything is
- * protected.
+ * Update the state of a walk when it leaves a name.  A branch may be called "hooks" or "config", so
+ * files of such names in ".git/refs" and ".git/logs" are not protected.  The same holds for
+ * worktrees.  Submodules may have any name, even "refs", so all protected names in their
+ * directories are protected.
  */
 static void leave_name(struct protected_walk *walk)
 {
@@ -86,7 +89,7 @@ static void leave_name(struct protected_walk *walk)
 	walk->in_git++;
 }
 
-/* Go to the next name of the path.  Returns false at its end. */
+/* Go to the next name of the path.  Returns false at the end of the path. */
 static bool enter_name(struct protected_walk *walk)
 {
 	struct str rest = { walk->path.ptr + walk->end, walk->path.len - walk->end };
@@ -104,7 +107,7 @@ void protected_begin(struct protected_walk *walk, const char *home, struct str p
 		walk->path.len = walk->end = 0;
 }
 
-/* Whether part is the path of name in the home directory.  Paths are compared name by name. */
+/* Whether part is the path of name in the home directory.  The paths are compared name by name. */
 static bool is_in_home(const char *home, const char *name, struct str part)
 {
 	struct str top = str_of(home), below = str_of(name), want;
@@ -151,7 +154,10 @@ bool protected_next(struct protected_walk *walk, struct protected_match *out)
 
 /* ------------------------------------------------------------------ in rules */
 
-/* Returns how many names text has, if these are the last of the first n names of a rule, else 0. */
+/*
+ * Returns the number of names that text has, if they are the last of the first n names of a rule;
+ * else 0.
+ */
 static size_t names_before(const struct rule_names *rule, size_t n, struct str text)
 {
 	struct str count = text, name;

@@ -1,10 +1,10 @@
 /*
- * protected - names that no program may write unless a policy names them, because such files could
- * later run commands of the program's choice outside of the sandbox.
+ * protected - names that no program may write unless a policy names them.  Files with such names
+ * could later run commands of the program's choice outside of the sandbox.
  *
- * They are hooks and configuration of git (also in nested repositories, worktrees and submodules),
- * start-up files of shells, and configuration of editors and agents.  The table lists them.
- * confine/ keeps such names from being written, renamed, removed and made.
+ * The names are hooks and configuration of git (also in nested repositories, worktrees and
+ * submodules), start-up files of shells, and configuration of editors and agents.  The table lists
+ * them.  confine/ keeps such names from being written, renamed, removed and made.
  */
 #pragma once
 #include <stdbool.h>
@@ -14,16 +14,16 @@
 
 enum protected_place {
 	PROTECTED_ANYWHERE, /* in every directory */
-	PROTECTED_GIT,      /* at any depth in a directory ".git", except among its refs */
+	PROTECTED_GIT,      /* at any depth below a directory ".git", except among its refs */
 	PROTECTED_HOME,     /* in the home directory */
 };
 
 struct protected_name {
-	const char *name; /* one name, or several with '/' for PROTECTED_HOME */
-	const char *what; /* the class: "git hooks" */
+	const char *name; /* one name; for PROTECTED_HOME also several, with '/' between them */
+	const char *what; /* the class of the name, such as "git hooks" */
 	enum protected_place place;
 	bool is_directory;
-	bool alone;         /* the name itself, and nothing below it */
+	bool alone;         /* only the name itself is protected, and nothing below it */
 	bool by_git_config; /* not protected if the policy has allow_git_config */
 };
 
@@ -32,17 +32,17 @@ extern const struct protected_name protected_names[]; /* ends with a NULL name *
 /* A protected name on the way to a path. */
 struct protected_match {
 	const struct protected_name *name;
-	struct str part; /* the path up to and including the name */
+	struct str part; /* beginning of the path, up to and including the name */
 };
 
-/* Visits the protected names on the way to a path that is absolute, without "." and "..". */
+/* Visits the protected names on the way to a path.  The path is absolute, without "." and "..". */
 struct protected_walk {
 	const char *home; /* NULL: not known */
 	struct str path;
-	size_t end;      /* end of the part of path that is looked at */
+	size_t end;      /* end of the part of the path that the walk has reached */
 	struct str name; /* the last name of the part */
-	size_t row;      /* the next row of the table to look at */
-	size_t in_git;   /* number of names of the part after the last ".git"; 0: none */
+	size_t row;      /* the next row of the table to compare with */
+	size_t in_git;   /* number of names in the part after the last ".git"; 0: none */
 	bool worktree;   /* the first of these names is "worktrees" */
 	bool refs;       /* one of these names is a directory of refs */
 };
@@ -51,7 +51,7 @@ bool protected_next(struct protected_walk *walk, struct protected_match *out);
 
 struct rule_names;
 /*
- * If the first n names of a rule end, literally, in a protected name, returns how many names the
- * protected name has, else 0.
+ * If the first n names of a rule end in a protected name, written without globs, returns the number
+ * of names that the protected name has; else 0.
  */
 size_t protected_in_rule(const struct rule_names *rule, size_t n);

@@ -8,8 +8,8 @@
 #include "policy/policy.h"
 
 /*
- * An intersection of rules with many "**" has many parts.  After so many steps, further parts are
- * left out.
+ * Maximum number of steps of an intersection.  Rules with many "**" have an intersection with many
+ * parts.  After this number of steps, further parts are left out.
  */
 #define INTERSECT_STEPS 2000
 
@@ -30,7 +30,10 @@ bool rule_is_literal(struct str name)
 
 /* ------------------------------------------------------------------ reading */
 
-/* Returns the variable that a rule begins with, as a part of text, or an empty text. */
+/*
+ * Returns the variable at the start of a rule, as a part of text.  The result is empty if there is
+ * none.
+ */
 static struct str root_of(struct str text)
 {
 	static const struct str roots[] = { STR("~"), STR("$WORKSPACE") };
@@ -59,8 +62,8 @@ static const char *root_fault(struct str text)
 }
 
 /*
- * Returns the length of the group that text begins with, from '[' or '{' on, or 0 if it is not
- * closed.
+ * Returns the length of the group at the start of text, which begins with '[' or '{'.  Returns 0 if
+ * the group is not closed.
  */
 static size_t group_length(struct str text)
 {
@@ -84,7 +87,7 @@ static size_t group_length(struct str text)
 	return 0;
 }
 
-/* Returns why a '/' in the text would not end a name, or NULL if all do. */
+/* Returns the reason why a '/' in the text would not end a name, or NULL if each '/' does. */
 static const char *slash_fault(struct str text)
 {
 	for (size_t i = 0; i < text.len; i++) {
@@ -110,7 +113,7 @@ static const char *name_fault(struct str name)
 	return NULL;
 }
 
-/* Drop "**" at the end: a rule covers everything below it anyway. */
+/* Remove "**" at the end, since a rule covers everything below it anyway. */
 static void drop_deep_end(struct buf *text)
 {
 	while (text->len >= 3 && !memcmp(text->data + text->len - 3, "/**", 3))
@@ -238,9 +241,9 @@ static bool fits_rule(struct str name, struct str other)
 }
 
 /*
- * Whether n names of a rule match the first names of text or, if whole is set, all its names.  If a
- * name does not fit, only the last "**" is tried with one more name: it would not help to let an
- * earlier one take more.
+ * Whether n names of a rule match the first names of text.  If whole is set, they must match all
+ * its names.  If a name does not fit, the match is tried again with one more name for the last
+ * "**".  More names for an earlier "**" would not help.
  */
 static bool match(const struct str *names, size_t n, struct str text, bool whole,
 	bool (*fits)(struct str name, struct str other))
@@ -276,7 +279,7 @@ bool rule_covers(const char *rule, struct str path)
 	return !names.root.len && match(names.list, names.n, path, false, fits_path);
 }
 
-/* Whether the names before index at end with those of tail. */
+/* Whether the names before index 'at' end with those of tail. */
 static bool ends_in(const struct rule_names *names, size_t at, struct str tail)
 {
 	struct str name;
@@ -383,7 +386,7 @@ static void end_meeting(struct meeting *meeting, const struct rule_names *rest, 
 }
 
 /*
- * Returns the one of two names that matches only what both match, or an empty text if neither
+ * Returns the one of two names that matches only names that both match, or an empty text if neither
  * does.
  */
 static struct str meet_names(struct str a, struct str b)
@@ -395,7 +398,7 @@ static struct str meet_names(struct str a, struct str b)
 
 static void meet(struct meeting *meeting, size_t i, size_t j);
 
-/* Add a name, and go on at the indexes i and j. */
+/* Add a name, and continue with the names at the indexes i and j. */
 static void meet_behind(struct meeting *meeting, struct str name, size_t i, size_t j)
 {
 	size_t len = meeting->text.len;

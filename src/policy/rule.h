@@ -1,15 +1,15 @@
 /*
- * rule - rules about paths: how they are written, which paths they cover, and how two rules relate.
+ * rule - rules about paths: their form, the paths that they cover, and comparisons of two rules.
  *
  * A rule is "/" or a list of names, each with a '/' before it.  Until the rule is resolved, "~" or
- * "$WORKSPACE" may stand before the first '/'.  It covers every path that its names match, and
- * everything below such a path.  A name may have the globs of text_glob; the name "**" stands for
- * any number of names, none included, and never comes last.  Braces and brackets cannot contain a
- * '/', so a '/' always ends a name.
+ * "$WORKSPACE" may stand before the first '/'.  A rule covers every path that its names match, and
+ * everything below such a path.  A name may have the globs of text_glob.  The name "**" stands for
+ * any number of names, including none, and is never the last one.  Braces and brackets cannot
+ * contain a '/', so a '/' always ends a name.
  *
- * Two rules are compared by their names alone.  The answers are not exact, but safe: if rule_within
- * says that a rule lies within another, it does, and an intersection never has a path that one of
- * the two rules does not cover.
+ * Two rules are compared by their names alone.  The results are not exact, but safe.  If
+ * rule_within returns true, the rule certainly lies within the other one.  Every path of an
+ * intersection is covered by both rules.
  */
 #pragma once
 #include "core/arena.h"
@@ -21,40 +21,44 @@
 struct policy_place;
 
 /*
- * Read a rule.  Returns the form in which it is kept, without doubled and trailing slashes, or NULL
- * with the reason in *why.
+ * Read a rule.  Returns the form that a policy stores, without doubled and trailing slashes, or
+ * NULL with the reason in *why.
  */
 const char *rule_read(struct str text, struct arena *arena, const char **why);
 /*
- * Make a rule for a path and everything below it; glob characters in the path are quoted.  Returns
- * NULL if it has too many names.
+ * Make a rule for a path and everything below it.  Glob characters in the path are quoted.  Returns
+ * NULL if the path has too many names.
  */
 const char *rule_of_path(struct str path, struct arena *arena);
 /*
- * Returns the only path that the names of a rule match, or NULL if it has globs or is not
- * resolved.
+ * Returns the only path that the names of a rule match.  Returns NULL if the rule has globs or is
+ * not resolved.
  */
 const char *rule_path(const char *rule, struct arena *arena);
 bool rule_is_resolved(const char *rule);
-/* Returns the rule with its variable replaced, or NULL if it has too many names. */
+/* Returns the rule with its variable replaced, or NULL if the result has too many names. */
 const char *rule_resolve(const char *rule, const struct policy_place *place, struct arena *arena);
 
 /*
- * Whether a rule covers a path, which is absolute, without "." and "..".  A rule that is not
- * resolved covers nothing.
+ * Whether a rule covers a path.  The path is absolute, without "." and "..".  A rule that is not
+ * resolved covers no path.
  */
 bool rule_covers(const char *rule, struct str path);
 /*
- * Whether a rule covers path and names part, which is path or a directory above it: the first names
- * of the rule, up to some name, match part, and the last of these names are literally those of
- * tail.  If beside is not NULL, it also is literally one of these first names.
+ * Whether a rule covers path and names part.  part is path or a directory above it.  The rule names
+ * part if its first names, up to some name, match part, and the last of these names are those of
+ * tail, without globs.  If beside is not NULL, one of these first names must be beside, without
+ * globs.
  */
 bool rule_names(
 	const char *rule, struct str path, struct str part, struct str tail, const char *beside);
 
-bool rule_within(const char *rule, const char *other);   /* false if that is not certain */
-bool rule_overlaps(const char *rule, const char *other); /* true if that is not certain */
-/* Call found with rules, in arena, for the paths that both rules cover, until it returns false. */
+bool rule_within(const char *rule, const char *other);   /* false if this is not certain */
+bool rule_overlaps(const char *rule, const char *other); /* true if this is not certain */
+/*
+ * Call found with rules that together cover the paths that both a and b cover, until found returns
+ * false.  These rules are in arena.
+ */
 void rule_intersect(const char *a, const char *b, struct arena *arena,
 	bool (*found)(void *arg, const char *rule), void *arg);
 

@@ -22,7 +22,7 @@ static void say(struct lists_builder *out, const char *fmt, ...)
 	lists_add(out, arena_str(out->arena, (struct str){ text.data, text.len }).ptr);
 }
 
-/* Append the text number i of n, for a list "a, b and c". */
+/* Append text number i of n, so that the result is a list "a, b and c". */
 static void add_listed(struct buf *out, const char *text, size_t i, size_t n)
 {
 	buf_adds(out, !i ? "" : i + 1 < n ? ", " : " and ");
@@ -30,8 +30,8 @@ static void add_listed(struct buf *out, const char *text, size_t i, size_t n)
 }
 
 /*
- * Add one sentence about all rules of a list: front, the rules, and back.  Does nothing if the list
- * is empty.
+ * Add one sentence about all rules of a list.  It consists of front, the rules, and back.  If the
+ * list is empty, nothing is added.
  */
 static void say_list(struct lists_builder *out, const char *front, const struct policy_list *list,
 	const char *back)
@@ -88,8 +88,8 @@ static bool is_protected(const struct policy *policy, const struct protected_nam
 }
 
 /*
- * Add one sentence about the names from *name on that have the same class and place, and advance
- * *name past these.
+ * Add one sentence about several names: those from *name on that have the same class and place.
+ * *name is moved past these names.
  */
 static void tell_class(
 	struct lists_builder *out, const struct policy *policy, const struct protected_name **name)

@@ -2,5 +2,8 @@
 #pragma once
 #include "policy/policy.h"
 
-/* Returns sentences about what the program may do and may not do.  The policy is resolved. */
+/*
+ * Returns sentences that describe what the program may and may not do.  The policy must be
+ * resolved.
+ */
 struct policy_list sentences_list(const struct policy *policy, struct arena *arena);

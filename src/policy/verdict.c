@@ -11,7 +11,7 @@
 #include "policy/protected.h"
 #include "policy/rule.h"
 
-#define ADD_HINT_MAX 300 /* bytes of a path or host in a remedy */
+#define ADD_HINT_MAX 300 /* maximum number of bytes of a path or host in a remedy */
 
 static void allow(struct verdict *out, const char *key, const char *rule)
 {
@@ -45,8 +45,8 @@ static void propose_adding(struct verdict *out, struct str what, const char *key
 }
 
 /*
- * Write a path as a rule that stands for it alone: a program may ask for a name that would be a
- * glob.  Returns false if there is no room for it.
+ * Write a path as a rule that stands for this path alone.  A path may contain characters that would
+ * be globs.  Returns false if out has no room for the rule.
  */
 static bool quote_path(struct str path, char out[ADD_HINT_MAX])
 {
@@ -64,7 +64,7 @@ static bool quote_path(struct str path, char out[ADD_HINT_MAX])
 	return false;
 }
 
-/* The remedy for a path, "add 'PATH' to KEY". */
+/* Set the remedy for a path: "add 'PATH' to KEY". */
 static void propose_path(struct verdict *out, struct str path, const char *key)
 {
 	char rule[ADD_HINT_MAX];
@@ -78,8 +78,8 @@ static void propose_path(struct verdict *out, struct str path, const char *key)
 /* ---------------------------------------------------------- protected names */
 
 /*
- * Whether path lies in the workspace, and part is a directory on the way to the workspace.  Such a
- * name does not count as protected.
+ * Whether path lies in the workspace, and part is a directory on the way to the workspace.  A
+ * protected name of such a directory does not count.
  */
 static bool leads_to_workspace(const struct policy *policy, struct str path, struct str part)
 {
@@ -141,8 +141,8 @@ static bool judge_protected(const struct policy *policy, struct str path, struct
 /* -------------------------------------------------------------------- paths */
 
 /*
- * Judge a path by fs.deny_read and its exceptions.  Returns true if one of these decides, and sets
- * out then.
+ * Judge a path by fs.deny_read and its exceptions.  If one of them decides, returns true and sets
+ * out.
  */
 static bool judge_mask(const struct policy *policy, struct str path, struct verdict *out)
 {
@@ -304,7 +304,7 @@ static const char *find_domain(const struct policy *policy, const struct policy_
 	return NULL;
 }
 
-/* Judge by net.mode.  Returns true if it alone decides, and sets out then. */
+/* Judge by net.mode.  If the mode alone decides, returns true and sets out. */
 static bool judge_mode(const struct policy *policy, struct verdict *out)
 {
 	if (policy->net.mode == POLICY_NET_HOST) {
@@ -356,7 +356,7 @@ static void judge_listed(const struct policy *policy, const struct domains_host 
 	snprintf(why, sizeof(why), "no rule has %s",
 		host->is_address ? domains_class_name(class) : "the host with this port");
 	deny(out, "net.allowed_domains", why);
-	if (class == DOMAINS_UNSPECIFIED) { /* no rule can have it */
+	if (class == DOMAINS_UNSPECIFIED) { /* no rule can contain such an address */
 		set_remedy(out, "connect to another address");
 		return;
 	}
@@ -406,8 +406,8 @@ void verdict_name(const struct policy *policy, struct str name, struct verdict *
 	struct verdict with_port;
 
 	/*
-	 * No rule has port 0, so this sets out to a denial, which explains a name that no rule
-	 * allows.
+	 * First set out to the denial for a name that no rule allows.  Port 0 gives this denial,
+	 * since no rule has port 0.
 	 */
 	verdict_host(policy, name, 0, out);
 	for (size_t i = 0; i < n && !out->allowed; i++) {

@@ -10,7 +10,7 @@
 
 struct bindspec {
 	const char *host;   /* absolute path on the host, without symbolic links */
-	const char *inside; /* absolute path in the sandbox, without "."  and ".." */
+	const char *inside; /* absolute path in the sandbox, without "." and ".." */
 	bool read_only;
 };
 

@@ -120,7 +120,7 @@ int callfilter_listener_fd(const struct callfilter_listener *listener)
 
 /* ---------------------------------------------------------------------- paths */
 
-/* Add the names of path to out.  "."  and ".."  are resolved. */
+/* Add the names of path to out.  "." and ".." are resolved. */
 static void add_names(struct buf *out, struct str path)
 {
 	for (struct str name; (name = str_take_name(&path)).len;) {
@@ -189,7 +189,7 @@ static bool find_path(
 		owned(buf_release) struct buf below = BUF_INIT;
 
 		/*
-		 * The thread may have called chroot.  In that case ".."  does not lead out of its
+		 * The thread may have called chroot.  In that case ".." does not lead out of its
 		 * root directory.
 		 */
 		add_names(&below, (struct str){ text, (size_t)len });

@@ -64,7 +64,7 @@ struct callfilter_event {
 	/* pid in the PID namespace below, if the process is in one; else the same as pid */
 	pid_t inside;
 	/*
-	 * Absolute paths below the root of the thread's mount namespace, without "."  and "..".
+	 * Absolute paths below the root of the thread's mount namespace, without "." and "..".
 	 * Links in them are not followed.  NULL: the call has no such path, or the path could not
 	 * be read.
 	 */

@@ -31,7 +31,7 @@ enum mountplan_kind {
 	MOUNTPLAN_PROTECT,   /* read-only, and cannot be renamed or removed */
 	MOUNTPLAN_STUB,      /* as PROTECT; if missing, an empty directory is made and marked */
 	MOUNTPLAN_STUB_FILE, /* as STUB, but a file is made */
-	MOUNTPLAN_STUB_DOT,  /* as STUB, but a file with the line "."  is made (core/stub.h) */
+	MOUNTPLAN_STUB_DOT,  /* as STUB, but a file with the line "." is made (core/stub.h) */
 	MOUNTPLAN_NO_EXEC,
 	MOUNTPLAN_EXEC,
 	/* replaced by an empty directory in memory; holes are made as in a mask */

@@ -116,7 +116,7 @@ static int set_xattrs(struct treeapply_dir *dir, int dirfd, const char *name, co
 }
 
 /*
- * Stat a name.  The name "."  means dirfd itself, which can be inspected by its descriptor even if
+ * Stat a name.  The name "." means dirfd itself, which can be inspected by its descriptor even if
  * this user may not search the directory.
  */
 static int stat_name(int dirfd, const char *name, struct statx *now)

@@ -14,12 +14,12 @@
 #include "core/when.h"
 #include "worker/frame.h"
 
-#define TRIES_MAX 5 /* tries of an edit while other programs replace the file */
+#define TRIES_MAX 5 /* tries of an edit in case other programs replace the file */
 #define NAMES_MAX 100
 
 /* -------------------------------------------------------------------- read */
 
-/* Read the bytes from offset on: as many as the request wants, but at most FRAME_MAX. */
+/* Read the bytes from offset on: as many as the request asks for, but at most FRAME_MAX. */
 static int read_some(const struct gate_file *file, const struct wire_request *request,
 	struct arena *arena, struct str *out, struct err *err)
 {
@@ -42,7 +42,8 @@ static int read_some(const struct gate_file *file, const struct wire_request *re
 }
 
 /*
- * Returns the length of text without its last character, if that has several bytes and may be cut.
+ * Returns the length of text without an incomplete last character.  Only a character of several
+ * bytes can be incomplete.
  */
 static size_t whole_characters(struct str text)
 {
@@ -58,8 +59,9 @@ static size_t whole_characters(struct str text)
 }
 
 /*
- * Returns the encoding to send content in: base64 instead of UTF-8 if content is not UTF-8.  If
- * content is cut within a character, that character is left out, for a later request.
+ * Returns the encoding for sending content.  This is base64 instead of UTF-8 if content is not
+ * UTF-8.  If content is cut within a character, that character is left out, and a later request
+ * gets it.
  */
 static enum wire_encoding encoding_of(struct str *content, bool cut, enum wire_encoding wanted)
 {
@@ -146,7 +148,7 @@ static int draft_failed(const struct draft *draft, int error, const char *what, 
 	return err_number(err, error, "%s '%s'", what, draft->place->path);
 }
 
-/* Look at the file that is to be replaced, if there is one. */
+/* Look up the file that is to be replaced, if there is one. */
 static int look_at_old(struct draft *draft, struct err *err)
 {
 	int r = at_name_stat(draft->place->dir, draft->place->name, &draft->old);
@@ -186,8 +188,8 @@ static int create_draft(struct draft *draft, struct err *err)
 }
 
 /*
- * Copy the extended attributes of the old file.  Attributes that only the system sets are copied if
- * that is possible.
+ * Copy the extended attributes of the old file.  Attributes that only the system sets are copied
+ * where this is possible.
  */
 static int copy_xattrs(const struct draft *draft, struct err *err)
 {
@@ -196,7 +198,8 @@ static int copy_xattrs(const struct draft *draft, struct err *err)
 	ssize_t len = at_xattr_list(dir, draft->place->name, names, AT_XATTR_MAX);
 
 	/*
-	 * Remove the ACL that the directory gives to new files, because the old file may have none.
+	 * Remove the ACL that the directory gives to new files, because the old file may have no
+	 * ACL.
 	 */
 	(void)at_xattr_remove(dir, draft->name, "system.posix_acl_access");
 	if (len < 0)
@@ -244,8 +247,8 @@ static bool is_unchanged(void *arg, int dir, const char *name)
 }
 
 /*
- * Rename the draft to its place.  If only is set, replace no file but draft->old.  Returns 1, or 0
- * if another file is there now.
+ * Rename the draft to its place.  If only is set, no file other than draft->old is replaced.
+ * Returns 1, or 0 if the place has another file now.
  */
 static int move_draft(struct draft *draft, bool only, struct err *err)
 {
@@ -275,8 +278,8 @@ static int move_draft(struct draft *draft, bool only, struct err *err)
 }
 
 /*
- * Replace a file by a draft with this content.  If only is set, replace no file but draft->old.
- * Returns 1, or 0 if another file is there now.
+ * Replace a file by a draft with this content.  If only is set, no file other than draft->old is
+ * replaced.  Returns 1, or 0 if the place has another file now.
  */
 static int replace(struct draft *draft, struct str content, bool only, struct err *err)
 {
@@ -381,7 +384,7 @@ static int64_t try_edit(struct fileops *ops, const struct wire_request *request,
 	return r > 0 ? times : r;
 }
 
-/* Check that the policy allows reading the file, too. */
+/* Check that the policy also allows reading the file. */
 static int allow_reading(struct fileops *ops, const struct gate_place *place, struct err *err)
 {
 	owned(gate_file_release) struct gate_file file = GATE_FILE_INIT;

@@ -14,8 +14,8 @@
 #define EXCLUDE ".git/info/exclude"
 
 /*
- * A name in a directory.  With a slash at its end, it stands for the content of the subdirectory of
- * that name.
+ * A name in a directory.  A slash at its end means that the item stands for the content of the
+ * subdirectory of that name.
  */
 struct item {
 	struct str name;
@@ -91,7 +91,9 @@ static int list_directory(int dir, struct listing *listing)
 
 /* ------------------------------------------------------------------- rules */
 
-/* The rules of a directory: of its .gitignore, and of the repository that begins there. */
+/*
+ * The rules of a directory: those of its .gitignore, and those of the repository that begins there.
+ */
 struct rules {
 	struct gitignore exclude, own;
 };
@@ -102,7 +104,7 @@ static void release_rules(struct rules *rules)
 	gitignore_release(&rules->own);
 }
 
-/* Read a file of rules.  Returns false if there is none. */
+/* Read a file of rules.  Returns false if the file does not exist. */
 static bool read_rules(int dir, const char *name, struct buf *out)
 {
 	struct stat st;
@@ -127,8 +129,8 @@ static bool add_rules(int dir, struct str path, const char *name, const struct g
 }
 
 /*
- * Returns the rules that apply in a directory.  If a repository begins there, the rules above do
- * not apply.
+ * Returns the rules that apply in a directory.  If a repository begins there, the rules of the
+ * directories above do not apply.
  */
 static const struct gitignore *enter_rules(int dir, struct str path, const struct gitignore *above,
 	bool repository, bool has_own, struct rules *rules)
@@ -141,7 +143,10 @@ static const struct gitignore *enter_rules(int dir, struct str path, const struc
 	return above;
 }
 
-/* The rules of the directories above the start, up to the one where the repository begins. */
+/*
+ * The rules of the directories above the start of the walk, up to the directory where the
+ * repository begins.
+ */
 struct ancestry {
 	struct rules *rules;
 	size_t n;
@@ -178,7 +183,10 @@ static int open_readable(struct gate *gate, struct str path)
 		       : take_fd(&file.fd);
 }
 
-/* Returns how many levels above path its repository begins, or 0 if none is found above. */
+/*
+ * Returns the number of levels between path and the directory above it where its repository begins,
+ * or 0 if no such directory is found.
+ */
 static size_t levels_to_repository(struct gate *gate, struct str path)
 {
 	size_t levels = 0;

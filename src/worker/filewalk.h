@@ -1,11 +1,11 @@
 /*
- * filewalk - walk the files below a directory, for glob and grep, in the order of their paths.
+ * filewalk - walks the files below a directory, for glob and grep, in the order of their paths.
  *
- * Paths are compared as bytes, so "a.c" comes before "a/b", and a directory before what it
- * contains.  No symbolic link is followed, and no directory is entered that the policy denies.
- * Unless no_ignore is set, the walk leaves out everything named ".git", and all that .gitignore
- * files and the repository's .git/info/exclude ignore.  The repository may begin above the
- * directory where the walk starts.
+ * Paths are compared as bytes, so "a.c" comes before "a/b", and a directory before its entries.  No
+ * symbolic link is followed, and no directory is entered that the policy denies.  Unless no_ignore
+ * is set, some files are left out: those named ".git", and those that .gitignore files and the
+ * repository's .git/info/exclude ignore.  The repository may begin above the directory where the
+ * walk starts.
  */
 #pragma once
 #include "core/buf.h"
@@ -15,9 +15,9 @@
 #define FILEWALK_DEPTH_MAX 1024
 
 struct filewalk_entry {
-	struct str path;    /* absolute */
-	unsigned char type; /* DT_REG and the like */
-	int dir;            /* the open directory, and the name in it */
+	struct str path;    /* absolute path of the name */
+	unsigned char type; /* type of the file: DT_REG and the like */
+	int dir;            /* descriptor of the directory that contains the name */
 	const char *name;
 };
 

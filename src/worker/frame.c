@@ -21,7 +21,10 @@ void frame_reader_release(struct frame_reader *reader)
 	buf_release(&reader->bytes);
 }
 
-/* Whether to try again after the error in errno.  Waits first if the descriptor is non-blocking. */
+/*
+ * Whether to try again after the error in errno.  If the descriptor is non-blocking, waits until it
+ * is ready.
+ */
 static bool wait_for(int fd, short events)
 {
 	struct pollfd wait = { .fd = fd, .events = events };
@@ -31,7 +34,7 @@ static bool wait_for(int fd, short events)
 	return errno == EINTR;
 }
 
-/* Read until there are at least len bytes.  Returns 1, or 0 if the input ends before. */
+/* Read until the buffer has at least len bytes.  Returns 1, or 0 if the input ends before that. */
 static int fill(struct frame_reader *reader, size_t len, struct err *err)
 {
 	struct buf *bytes = &reader->bytes;
@@ -104,7 +107,10 @@ void frame_begin(struct buf *out)
 	buf_add(out, "\0\0\0\0", FRAME_PREFIX);
 }
 
-/* Send without SIGPIPE: a peer that is gone must not end this process by a signal. */
+/*
+ * Send without SIGPIPE, since a peer that has closed the connection must not end this process by a
+ * signal.
+ */
 static ssize_t send_some(int fd, const char *bytes, size_t len)
 {
 	ssize_t n = send(fd, bytes, len, MSG_NOSIGNAL);

@@ -1,9 +1,10 @@
 /*
- * frame - the unit of the worker's protocol: a length of four bytes, big-endian, and that many
+ * frame - the unit of the worker's protocol: a length of four bytes, big-endian, and that number of
  * bytes of JSON.
  *
- * Neither side sends more than FRAME_MAX bytes.  The length is compared with that before memory is
- * allocated for a frame, and before a frame is sent.  The input may end only between two frames.
+ * Neither side sends more than FRAME_MAX bytes.  The length is compared with this limit before
+ * memory is allocated for a frame, and before a frame is sent.  The input may end only between two
+ * frames.
  */
 #pragma once
 #include "core/buf.h"
@@ -12,19 +13,19 @@
 #define FRAME_MAX ((size_t)1 << 20)
 #define FRAME_PREFIX 4
 
-/* Incoming frames of one descriptor, which is borrowed. */
+/* Incoming frames of one descriptor.  The descriptor is borrowed. */
 struct frame_reader {
 	int fd;
-	struct buf bytes; /* bytes that were read and not dropped yet */
+	struct buf bytes; /* bytes that were read and are still needed */
 	size_t taken;     /* bytes at the start that belong to the last frame */
 };
 
 void frame_reader_init(struct frame_reader *reader, int fd);
 void frame_reader_release(struct frame_reader *reader);
 /*
- * Wait for a frame.  Returns 1 and sets *frame to its bytes, which live until the next call.
- * Returns 0 if the input has ended between two frames.  Fails with ERR_INVALID if it ends inside a
- * frame, and with ERR_LIMIT if the length is above FRAME_MAX.
+ * Wait for a frame.  Returns 1 and sets *frame to its bytes, which are valid until the next call.
+ * Returns 0 if the input has ended between two frames.  Fails with ERR_INVALID if the input ends
+ * inside a frame, and with ERR_LIMIT if the length exceeds FRAME_MAX.
  */
 int frame_read(struct frame_reader *reader, struct str *frame, struct err *err);
 /* A buffer for frames to be sent. */
@@ -35,7 +36,7 @@ int frame_read(struct frame_reader *reader, struct str *frame, struct err *err);
 /* Begin a frame in an empty buffer; its JSON is appended. */
 void frame_begin(struct buf *out);
 /*
- * Fill in the length and send the frame.  If it is too large, fails with ERR_LIMIT and sends
- * nothing.
+ * Fill in the length of the frame and send it.  If the frame is too large, nothing is sent and the
+ * result is ERR_LIMIT.
  */
 int frame_send(int fd, struct buf *out, struct err *err);

@@ -13,15 +13,15 @@
 
 /* A directory from which paths are resolved. */
 struct root {
-	struct str name; /* path as the rules have it */
-	struct str real; /* true path */
+	struct str name; /* path of the directory in the form of the rules */
+	struct str real; /* path of the directory without links */
 	int fd;          /* O_PATH */
-	char *texts;     /* holds name and real */
+	char *texts;     /* memory of name and real */
 };
 
 struct gate {
 	const struct policy *policy;
-	struct root *roots; /* the shortest name first: it leads to most files */
+	struct root *roots; /* the shortest name comes first, since it leads to most files */
 	size_t n, cap;
 	char *given, *workspace;
 	pthread_mutex_t telling;
@@ -72,8 +72,8 @@ static bool cut_name(char *path)
 }
 
 /*
- * Open the directory at the longest beginning of a rule that exists and has no globs.  path becomes
- * the path of that directory.
+ * Open the directory at the longest part of a rule that exists and has no globs.  The part starts
+ * at the beginning of the rule.  path becomes the path of that directory.
  */
 static int open_root(char *path)
 {
@@ -155,7 +155,7 @@ int gate_new(const struct policy *policy, const char *given, const char *workspa
 	return 0;
 }
 
-/* Whether path is dir or below it.  *rest becomes the part of path below dir. */
+/* Whether path is dir or lies below it.  *rest becomes the part of path below dir. */
 static bool is_below(struct str path, struct str dir, struct str *rest)
 {
 	if (dir.len == 1)
@@ -212,7 +212,7 @@ bool gate_readable(const struct gate *gate, struct str path)
 	return verdict.allowed;
 }
 
-/* Deny a path that leads out of all allowed directories through a link. */
+/* Deny a path because a link in it leads out of all allowed directories. */
 static int deny_link(
 	struct gate *gate, enum verdict_access access, const char *path, struct err *err)
 {
@@ -225,8 +225,8 @@ static int deny_link(
 /* ------------------------------------------------------------------- paths */
 
 /*
- * Set *out to the path in the form that the policy judges: see gate_file.  *slash is set if path
- * ends in a slash, so that it must be a directory.
+ * Set *out to the path in the form that the policy judges: see gate_file.  *slash becomes true if
+ * path ends in a slash.  Such a path must be a directory.
  */
 static int normalise(
 	const struct gate *gate, struct str path, char **out, bool *slash, struct err *err)
@@ -262,8 +262,9 @@ static int normalise(
 }
 
 /*
- * Returns the path of an open file as the rules have it, which the caller frees.  Returns NULL if
- * the file is in no allowed directory, or if it was removed.  *gone tells which.
+ * Returns the path of an open file in the form of the rules, which the caller frees.  Returns NULL
+ * if the file is in no allowed directory, or if it was removed.  *gone becomes true if it was
+ * removed.
  */
 static char *rule_path(const struct gate *gate, int fd, bool *gone)
 {
@@ -287,7 +288,7 @@ static char *rule_path(const struct gate *gate, int fd, bool *gone)
 
 /*
  * Check that the policy also allows the true path of a file that was reached through a link.  If
- * true_path is not NULL, *true_path becomes that path.
+ * true_path is not NULL, it receives that path.
  */
 static int judge_opened(struct gate *gate, enum verdict_access access, int fd, const char *path,
 	char **true_path, struct err *err)
@@ -313,8 +314,8 @@ static int open_failed(
 }
 
 /*
- * Open a path that the policy allows by its name.  *linked is set if a link was followed: the
- * policy has then not judged the file that was found.
+ * Open a path that the policy allows by its name.  *linked becomes true if a link was followed.  In
+ * that case the policy has not judged the file that was found.
  */
 static int open_allowed(struct gate *gate, enum verdict_access access, const char *path, int flags,
 	bool *linked, struct err *err)
@@ -354,7 +355,7 @@ static const char *kind_of(mode_t mode)
 				: "a device";
 }
 
-/* Replace a descriptor of O_PATH by one for reading. */
+/* Replace an O_PATH descriptor by one for reading. */
 static int reopen(int *fd, int flags)
 {
 	owned_fd int before = *fd;
@@ -426,7 +427,7 @@ void gate_place_release(struct gate_place *place)
 	place->path = NULL;
 }
 
-/* Make one directory, and sync the directory that holds it. */
+/* Make one directory, and sync the directory that contains it. */
 static int make_directory(int dir, const char *name)
 {
 	if (mkdirat(dir, name, 0777) < 0)
@@ -438,8 +439,8 @@ static int make_directory(int dir, const char *name)
 }
 
 /*
- * Make the directories of the path rest below dir, which is taken over.  Returns a descriptor of
- * the last one.
+ * Make the directories of the path rest below dir.  The descriptor dir is taken over.  Returns a
+ * descriptor of the last directory.
  */
 static int make_below(int dir, struct str rest, const char *path, struct err *err)
 {
@@ -464,7 +465,8 @@ static int make_below(int dir, struct str rest, const char *path, struct err *er
 }
 
 /*
- * Open the nearest directory above path that exists.  *missing becomes the rest of path below it.
+ * Open the nearest existing directory above path.  *missing becomes the rest of path below that
+ * directory.
  */
 static int open_existing(
 	struct gate *gate, const char *path, char **missing, bool *linked, struct err *err)
@@ -485,7 +487,7 @@ static int open_existing(
 
 /*
  * Make the missing directories of the path parent, if the policy allows writing the first of them.
- * Returns a descriptor of the last one.
+ * Returns a descriptor of the last directory.
  */
 static int make_parents(struct gate *gate, const char *parent, struct err *err)
 {
@@ -522,7 +524,9 @@ static int open_parent(
 	return fd;
 }
 
-/* Find the place of *path, whose last name may be a link.  Takes over *path on success. */
+/*
+ * Find the place of *path.  The last name of *path may be a link.  On success *path is taken over.
+ */
 static int find_place(
 	struct gate *gate, char **path, bool create, struct gate_place *out, struct err *err)
 {

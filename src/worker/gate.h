@@ -1,14 +1,14 @@
 /*
- * gate - opens the files that requests name, as far as the policy allows.
+ * gate - opens the files that requests name, if the policy allows it.
  *
  * First the policy judges the path as it was given.  Then the kernel resolves the path from the
  * descriptor of an allowed directory, without leaving that directory (core/resolve.h).  If a
- * symbolic link was followed, the policy also judges the true path of the open file.  A file that
- * was judged is not looked up by name again.
+ * symbolic link was followed, the policy also judges the true path of the open file.  After a file
+ * was judged, it is not looked up by name again.
  *
- * Only regular files are opened for their content.  All other files are opened with O_PATH, which a
- * FIFO or a device does not notice.  A file with several hard links is served under each name that
- * is allowed: the kernel does not tell whether it has a name outside.
+ * Only regular files are opened for their content.  All other files are opened with O_PATH, which
+ * has no effect on a FIFO or a device.  A file with several hard links is served under each allowed
+ * name, since the kernel does not show whether the file has other names.
  *
  * The functions fail with ERR_DENIED if the policy denies access, and otherwise with ERR_SYSTEM.
  */
@@ -22,14 +22,17 @@
 struct gate;
 
 /*
- * policy was resolved by policy_resolve, and is borrowed.  given is another path of the directory
- * workspace, or NULL.
+ * Make a gate.  policy was resolved by policy_resolve, and is borrowed.  given is another path of
+ * the directory workspace, or NULL.
  */
 int gate_new(const struct policy *policy, const char *given, const char *workspace,
 	struct gate **out, struct err *err);
 void gate_free(struct gate *gate);
 void gate_freep(struct gate **gate);
-/* Let denied be called for each denial: in any thread, but never in two threads at a time. */
+/*
+ * Set the function that is called for each denial.  Any thread may call it, but never two threads
+ * at a time.
+ */
 void gate_on_denial(struct gate *gate,
 	void (*denied)(
 		void *arg, const char *what, const char *path, const struct verdict *verdict),
@@ -44,7 +47,7 @@ enum gate_want {
 struct gate_file {
 	int fd;
 	struct stat st;
-	char *path; /* without ".", "//" and a slash at the end */
+	char *path; /* without ".", "//", and a slash at the end */
 };
 #define GATE_FILE_INIT                                                                             \
 	{                                                                                          \
@@ -55,10 +58,10 @@ void gate_file_release(struct gate_file *file);
 int gate_open(struct gate *gate, struct str path, enum gate_want want, struct gate_file *out,
 	struct err *err);
 
-/* A name that may be written: the directory, and the name in it, which is no link. */
+/* A place where a file may be written: a directory, and a name in it, which is no link. */
 struct gate_place {
 	int dir;
-	const char *name; /* in path */
+	const char *name; /* last name in path */
 	char *path;
 };
 #define GATE_PLACE_INIT                                                                            \
@@ -67,14 +70,15 @@ struct gate_place {
 	}
 void gate_place_release(struct gate_place *place);
 /*
- * Find the place of a path that may be written.  If create is set, make missing directories above.
+ * Find the place of a path that may be written.  If create is set, missing directories above it are
+ * made.
  */
 int gate_place_of(
 	struct gate *gate, struct str path, bool create, struct gate_place *out, struct err *err);
 
 /*
- * Open a regular file in an open directory for reading, and fill in *st.  Returns the descriptor,
- * or -errno.
+ * Open a regular file in an open directory for reading, and fill in *st.  Returns a descriptor, or
+ * -errno.
  */
 int gate_content(int dir, const char *name, struct stat *st);
 /* Whether a path below an open directory may be read.  A denial is not reported. */

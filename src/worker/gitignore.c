@@ -7,14 +7,14 @@
 
 enum rule_flags {
 	NEGATED = 1 << 0,
-	DIRECTORIES = 1 << 1, /* the pattern ends in a slash */
-	NAME = 1 << 2,        /* it has no other slash: it is compared with the last name */
-	SUFFIX = 1 << 3,      /* it is a '*' and a plain text */
+	DIRECTORIES = 1 << 1, /* the pattern ends in a slash: it matches only directories */
+	NAME = 1 << 2,   /* the pattern has no other slash: it is compared with the last name */
+	SUFFIX = 1 << 3, /* the pattern is a '*' and a text without wildcards */
 };
 
 struct gitignore_rule {
 	struct str pattern;
-	size_t plain; /* bytes at the start that stand for themselves */
+	size_t plain; /* bytes at the start of the pattern that stand for themselves */
 	unsigned flags;
 };
 
@@ -25,7 +25,10 @@ struct matcher {
 	long steps;
 };
 
-/* NEVER: there is no match, and there is none either if the text begins later. */
+/*
+ * The result of an attempt to match.  NEVER: there is no match, and none either if the text begins
+ * later.
+ */
 enum outcome { NO, YES, NEVER };
 
 static enum outcome match_here(struct matcher *matcher, const char *p, const char *t);
@@ -58,7 +61,7 @@ static bool in_named_class(struct str name, unsigned char c, bool *known)
 }
 
 /*
- * Match a byte with a class in brackets.  *at is at the first byte after "[" and moves to the
+ * Match a byte with a class in brackets.  *at is the first byte after "[", and is moved to the
  * closing bracket.  Returns NEVER if the class is malformed.
  */
 static enum outcome match_class(const char **at, const char *end, unsigned char c)
@@ -281,7 +284,7 @@ static bool rule_matches(const struct gitignore_rule *rule, struct str path, str
 		return str_eq(pattern, text);
 	if (rule->flags & SUFFIX && rule->flags & NAME)
 		return ends_with(text, (struct str){ pattern.ptr + 1, pattern.len - 1 });
-	/* git takes the plain part off before it looks for '**' at the start. */
+	/* As in git, remove the plain part before looking for '**' at the start. */
 	if (text.len < rule->plain || memcmp(text.ptr, pattern.ptr, rule->plain) != 0)
 		return false;
 	return gitignore_matches(

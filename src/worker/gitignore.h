@@ -1,10 +1,11 @@
 /*
  * gitignore - the rules of .gitignore files, and whether they ignore a path.
  *
- * A struct gitignore holds the rules of one file.  Its member above leads to the rules of the
- * directories above.  The nearest file that has a rule for a path decides, and in that file the
- * last such rule.  Patterns mean exactly what they mean to git.  git also ignores all that is below
- * an ignored directory: the caller must not ask about paths there.
+ * A struct gitignore has the rules of one file.  Its member 'above' leads to the rules of the
+ * directories above.  The nearest file that has a rule for a path decides.  If that file has
+ * several rules for the path, the last one decides.  Patterns have exactly the meaning that they
+ * have in git.  git also ignores everything below an ignored directory.  The caller must not ask
+ * about paths there.
  */
 #pragma once
 #include <stdbool.h>
@@ -12,11 +13,11 @@
 #include "core/str.h"
 
 #define GITIGNORE_SIZE_MAX ((size_t)1 << 20) /* bytes of a file that are read */
-#define GITIGNORE_STEPS 100000               /* after so many steps, a rule does not match */
+#define GITIGNORE_STEPS 100000 /* number of steps after which a rule counts as not matching */
 
 struct gitignore {
 	const struct gitignore *above; /* borrowed */
-	size_t base; /* length of the directory's path, with the slash behind it */
+	size_t base; /* length of the directory's path, including the slash at its end */
 	struct gitignore_rule *rules;
 	size_t n, cap;
 	char *text;
@@ -27,10 +28,13 @@ void gitignore_init(
 	struct gitignore *ignore, const struct gitignore *above, struct str path, struct str text);
 void gitignore_release(struct gitignore *ignore);
 /*
- * Whether the rules of ignore, or those of the files above it, ignore a path.  The path must be
+ * Whether the rules of ignore, or those of the files above it, ignore a path.  The path must lie
  * below the directory of ignore.  ignore may be NULL.
  */
 bool gitignore_has(const struct gitignore *ignore, struct str path, bool is_dir);
 
-/* Whether a path matches a pattern of git without its marks.  Exported for tests and fuzzing. */
+/*
+ * Whether a path matches a pattern of git without the special marks '!' and '/'.  Exported for
+ * tests and fuzzing.
+ */
 bool gitignore_matches(struct str pattern, struct str path);

@@ -11,8 +11,8 @@
 
 struct found {
 	struct fileops *ops;
-	struct str pattern; /* for paths below the start */
-	size_t start;       /* length of the start's path, with the slash */
+	struct str pattern; /* the pattern for paths below the start */
+	size_t start;       /* length of the start's path, including the slash */
 	struct str *paths;
 	size_t n, cap, room;
 	bool truncated;
@@ -38,7 +38,7 @@ static int visit(void *arg, const struct filewalk_entry *entry, struct err *err)
 }
 
 /*
- * Returns the length of the names at the start of a pattern that have no wildcards, with the last
+ * Returns the length of the names without wildcards at the start of a pattern, including the last
  * slash.
  */
 static size_t plain_length(struct str pattern)
@@ -51,7 +51,7 @@ static size_t plain_length(struct str pattern)
 	return end;
 }
 
-/* Returns how many levels of directories a pattern can reach. */
+/* Returns the number of levels of directories that a pattern can reach. */
 static unsigned depth_of(struct str pattern)
 {
 	unsigned slashes = 0;
@@ -69,7 +69,9 @@ static bool is_missing(const struct err *err)
 	       (err->errno_value == ENOENT || err->errno_value == ENOTDIR);
 }
 
-/* Open the directory that holds all matches.  Returns 1, or 0 if the root has no such directory. */
+/*
+ * Open the directory that contains all matches.  Returns 1, or 0 if the root has no such directory.
+ */
 static int open_start(struct fileops *ops, struct str root, struct str plain,
 	struct gate_file *start, struct err *err)
 {

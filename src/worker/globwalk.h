@@ -1,9 +1,9 @@
 /*
- * globwalk - the request glob: the names below a directory that match a pattern.
+ * globwalk - the request glob: lists the names below a directory that match a pattern.
  *
- * The pattern (text_glob) is compared with paths relative to the root of the request, or to "/" if
- * it is absolute.  The walk begins in the directory to which the first names of the pattern lead,
- * those without wildcards.  Directories that match are listed, too.
+ * The pattern (text_glob) is compared with paths relative to the root of the request.  An absolute
+ * pattern is compared with paths relative to "/".  The walk begins in the directory that the first
+ * names of the pattern lead to, up to the first wildcard.  Directories that match are listed, too.
  */
 #pragma once
 #include "worker/fileops.h"

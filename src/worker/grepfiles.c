@@ -14,13 +14,13 @@
 #include "worker/filewalk.h"
 
 #define BLOCK ((size_t)64 << 10)
-#define MATCH_SIZE 64 /* bytes of JSON of a match besides path and text, at most */
+#define MATCH_SIZE 64 /* maximum bytes of JSON of a match, without path and text */
 
 struct grep {
 	struct fileops *ops;
 	struct linesearch *search;
 	struct str include; /* ptr NULL: every file */
-	size_t start;       /* length of the root's path, with the slash */
+	size_t start;       /* length of the root's path, including the slash */
 	struct buf block;
 	struct wire_match *matches;
 	size_t n, cap, max, room;
@@ -30,7 +30,7 @@ struct grep {
 
 /* A file that is being searched. */
 struct subject {
-	struct str path; /* in the arena if kept is set */
+	struct str path; /* in the arena if 'kept' is set */
 	bool kept;
 	uint64_t line;
 };
@@ -45,7 +45,7 @@ static struct str beginning(struct str line)
 	return (struct str){ line.ptr, len };
 }
 
-/* Keep a match.  Returns 1 if the reply has no room for it. */
+/* Add a match to the reply.  Returns 1 if the reply has no room for it. */
 static int add_match(struct grep *grep, struct subject *subject, struct str line)
 {
 	bool cut = line.len > GREPFILES_TEXT_MAX;
@@ -71,8 +71,8 @@ static int add_match(struct grep *grep, struct subject *subject, struct str line
 }
 
 /*
- * Search whole lines.  If last is set, no line follows, so the lines after the last match need not
- * be counted.  Returns 1 if the reply is full.
+ * Search whole lines.  If last is set, no further line follows, so the lines after the last match
+ * need not be counted.  Returns 1 if the reply is full.
  */
 static int search_lines(
 	struct grep *grep, struct subject *subject, struct str text, bool last, struct err *err)
@@ -103,8 +103,8 @@ static int search_lines(
 }
 
 /*
- * Search the whole lines in the block.  An incomplete line at the end stays there.  Returns 1 if
- * the search of the file is over.
+ * Search the whole lines in the block.  An incomplete line at the end stays in the block.  Returns
+ * 1 if the search of the file is over.
  */
 static int search_block(struct grep *grep, struct subject *subject, bool end, struct err *err)
 {
@@ -183,7 +183,7 @@ static int visit(void *arg, const struct filewalk_entry *entry, struct err *err)
 	if (entry->type != DT_REG || !is_included(grep, entry) ||
 		!gate_readable(grep->ops->gate, entry->path))
 		return 0;
-	/* A name that has become something else since it was listed is not read. */
+	/* Do not read a file that was replaced by another kind of file since it was listed. */
 	owned_fd int fd = at_name_read(entry->dir, entry->name);
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
 		grep->skipped += fd < 0 && fd != -ENOENT;
@@ -192,7 +192,7 @@ static int visit(void *arg, const struct filewalk_entry *entry, struct err *err)
 	return search_open(grep, &subject, fd, st.st_size, err);
 }
 
-/* Search the root of a request, which may be a single file. */
+/* Search the root of a request.  The root may be a single file. */
 static int search_root(struct grep *grep, struct str root, bool no_ignore, struct err *err)
 {
 	owned(gate_file_release) struct gate_file file = GATE_FILE_INIT;

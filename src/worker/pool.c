@@ -16,17 +16,17 @@
 #include "worker/server.h"
 
 /*
- * How long the pool waits before it starts a new worker, so that a worker that begins to serve gets
+ * Time in ms that the pool waits before it starts a new worker.  A worker that begins to serve gets
  * the processor first.
  */
 #define START_AFTER_MS 5
 #define READY_MS 30000
 #define POOL_ENDS 1 /* differs from every exit status of workerrun_confine */
 
-/* A worker, which serves a connection or waits for one. */
+/* A worker of the pool.  It serves a connection or waits for one. */
 struct member {
 	pid_t pid;
-	int control; /* the pool's end of the socket to it; -1: it serves */
+	int control; /* the pool's end of the socket to the worker; -1: the worker serves */
 	bool ready;
 };
 
@@ -36,10 +36,10 @@ struct pool {
 	struct member members[POOL_MAX + POOL_BUSY_MAX];
 	size_t n;
 	int listener, signals;
-	sigset_t before; /* signal mask */
+	sigset_t before; /* signal mask of the pool's process before pool_run */
 };
 
-/* The message of a worker that is ready, or that cannot get ready. */
+/* The message of a worker that is ready, or that cannot become ready. */
 struct hello {
 	int r;
 	struct err err;
@@ -59,7 +59,7 @@ static void release_pool(struct pool *pool)
 	(void)sigprocmask(SIG_SETMASK, &pool->before, NULL);
 }
 
-/* Do the whole work of a worker.  Returns its exit status. */
+/* Do the whole work of a worker.  Returns the worker's exit status. */
 static int be_worker(const struct pool *pool, int control)
 {
 	struct hello hello = { 0 };
@@ -68,7 +68,9 @@ static int be_worker(const struct pool *pool, int control)
 
 	(void)sigprocmask(SIG_SETMASK, &pool->before, NULL);
 	hello.r = workerrun_confine(pool->worker, control, &hello.err);
-	/* If the connection has been handed over already, the pool does not read this message. */
+	/*
+	 * The pool does not read this message if it has already passed a connection to this worker.
+	 */
 	(void)message_send(control, &hello, sizeof(hello), NULL, 0);
 	if (hello.r)
 		return 1;
@@ -115,7 +117,7 @@ static int fill(struct pool *pool, struct err *err)
 	return r;
 }
 
-/* Read the message of a worker.  Fails if the worker cannot get ready or has ended. */
+/* Read the message of a worker.  Fails if the worker cannot become ready or has ended. */
 static int hear(struct member *member, struct err *err)
 {
 	struct hello hello;
@@ -172,7 +174,7 @@ static int hand_over(struct pool *pool, struct err *err)
 	return 0;
 }
 
-/* Forget the workers that have ended. */
+/* Remove the workers that have ended from the list. */
 static void reap(struct pool *pool)
 {
 	pid_t pid;
@@ -186,7 +188,7 @@ static void reap(struct pool *pool)
 			}
 }
 
-/* Returns POOL_ENDS if a signal asks the pool to end. */
+/* Handle signals.  Returns POOL_ENDS if a signal asks the pool to end. */
 static int act_on_signal(struct pool *pool)
 {
 	struct signalfd_siginfo info;
@@ -199,7 +201,7 @@ static int act_on_signal(struct pool *pool)
 	return 0;
 }
 
-/* The descriptors that the pool waits for: signals, connections, and workers that get ready. */
+/* The descriptors that the pool waits for: signals, connections, and workers that become ready. */
 struct waits {
 	struct pollfd fds[2 + POOL_MAX + POOL_BUSY_MAX];
 	size_t member[POOL_MAX + POOL_BUSY_MAX];
@@ -261,8 +263,8 @@ int pool_run(const struct workerrun *worker, const char *socket, unsigned size, 
 	if (pool.signals < 0)
 		return err_errno(err, "wait for signals");
 	/*
-	 * Start workers before anyone can connect, to find out now if they cannot be put under the
-	 * policy.
+	 * Start workers before any peer can connect.  So the pool fails at once if workers cannot
+	 * be put under the policy.
 	 */
 	int r = fill(&pool, err);
 	if (r == 0)

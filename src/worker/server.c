@@ -14,14 +14,14 @@
 #include "worker/globwalk.h"
 #include "worker/grepfiles.h"
 
-#define REPLY_FRAME 512 /* bytes of a reply besides its content and id, at most */
+#define REPLY_FRAME 512 /* maximum bytes of a reply, without its content and id */
 
-/* A request that is worked on. */
+/* A request that is being worked on. */
 struct job {
 	struct ticket ticket;
 	struct arena arena;
 	struct wire_request request;
-	struct job *next; /* in the list of the jobs that have an id */
+	struct job *next; /* next job in the list of jobs with an id */
 	bool taken;       /* a thread works on it */
 };
 
@@ -29,9 +29,9 @@ struct server {
 	struct gate *gate;
 	int out;
 	pthread_mutex_t sending; /* held while a frame is sent */
-	pthread_mutex_t mutex;   /* guards the members after it */
+	pthread_mutex_t mutex;   /* protects the members below */
 	pthread_cond_t changed;
-	struct job *jobs; /* the oldest first */
+	struct job *jobs; /* jobs with an id; the oldest comes first */
 	size_t waiting;
 	bool over;
 	pthread_t threads[SERVER_THREADS];
@@ -82,7 +82,10 @@ static int send_frame(struct server *server, struct buf *out, const struct wire_
 	return r;
 }
 
-/* Send a reply.  If the peer is gone, that is noticed when the next request is read. */
+/*
+ * Send a reply.  If the peer has closed the connection, this is detected when the next request is
+ * read.
+ */
 static void send_reply(struct server *server, struct wire_reply *reply, struct str id)
 {
 	owned(buf_release) struct buf out = FRAME_BUF_INIT;
@@ -217,7 +220,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Hand a job over to the threads.  Returns false if there is no thread. */
+/* Pass a job to the threads.  Returns false if there is no thread. */
 static bool submit(struct server *server, struct job *job)
 {
 	struct err ignored = { 0 };
@@ -242,7 +245,7 @@ static bool submit(struct server *server, struct job *job)
 	return has_thread;
 }
 
-/* Cancel the jobs with an id.  If id is NULL, cancel all jobs. */
+/* Cancel the jobs with an id.  If id is NULL, all jobs are cancelled. */
 static void cancel(struct server *server, const struct str *id)
 {
 	(void)pthread_mutex_lock(&server->mutex);
@@ -273,8 +276,8 @@ static void end_threads(struct server *server)
 /* ---------------------------------------------------------------- connection */
 
 /*
- * Handle one request.  Returns 1 if it was the last one, and a negative error if the connection
- * cannot go on.
+ * Handle one request.  Returns 1 if it was the last one.  A negative error means that the
+ * connection must end.
  */
 static int take_request(struct server *server, struct str frame, struct err *err)
 {

@@ -1,13 +1,13 @@
 /*
- * server - answers the requests of one connection until it ends.
+ * server - answers the requests of one connection until the connection ends.
  *
  * Requests without an id are answered one at a time, in their order, by the thread that reads.
- * Requests with an id are answered by a few threads, each when it is done.  The request cancel
- * stops the request of the same id, whose answer is then an error with ECANCELED.  cancel itself
- * has no answer.
+ * Requests with an id are answered by a few threads, each request when its work is done.  The
+ * request cancel stops the request of the same id.  The answer of that request is then an error
+ * with ECANCELED.  cancel itself has no answer.
  *
  * At the end of the input and at shutdown, the requests that were read are finished first.  If the
- * peer is gone, the work on its requests ends.
+ * peer closes the connection, the work on its requests ends.
  */
 #pragma once
 #include "core/err.h"
@@ -21,5 +21,5 @@
  * after a clean end, and 1 after a protocol error.
  */
 int server_run(struct gate *gate, int in, int out);
-/* Tell a peer why it is not served. */
+/* Send the reason why a peer is not served. */
 void server_refuse(int out, const struct err *why);

@@ -17,8 +17,8 @@ void ticket_init(struct ticket *ticket, int peer)
 }
 
 /*
- * Whether the peer has closed the connection, so that nobody reads an answer.  A peer that has only
- * shut down its sending side is not gone.
+ * Whether the peer has closed the connection, so that no process reads an answer.  A peer that has
+ * only shut down its sending side has not closed it.
  */
 static bool peer_is_gone(int fd)
 {

@@ -1,8 +1,9 @@
 /*
- * ticket - how long the work on a request may go on: until its deadline, until it is cancelled, or
- * until the peer is gone.
+ * ticket - limits the work on a request: until its deadline, until it is cancelled, or until the
+ * peer has closed the connection.
  *
- * Long work calls ticket_check in its loops, which is cheap.  Another thread may cancel.
+ * Long work calls ticket_check in its loops, which costs little.  Another thread may cancel the
+ * request.
  */
 #pragma once
 #include <stdbool.h>
@@ -10,12 +11,12 @@
 
 #include "core/err.h"
 
-#define TICKET_SECONDS 60 /* most seconds for one request */
+#define TICKET_SECONDS 60 /* maximum time for one request */
 
 struct ticket {
 	_Atomic bool cancelled;
-	int peer;         /* a descriptor whose other end is watched; -1: none */
-	int64_t deadline; /* of when_monotonic(); 0: none */
+	int peer;         /* a descriptor; the work ends when its other end is closed; -1: none */
+	int64_t deadline; /* in the time of when_monotonic; 0: none */
 	unsigned asked;   /* number of calls of ticket_check */
 	int64_t next_look;
 };

@@ -40,8 +40,8 @@ static const char *const codes[] = {
 /* ------------------------------------------------------------------ strings */
 
 /*
- * Returns how many bytes the character at text[i] takes in a JSON string.  *step is its length in
- * text.
+ * Returns the number of bytes that the character at text[i] takes in a JSON string.  *step is its
+ * length in text.
  */
 static size_t escaped_size(struct str text, size_t i, size_t *step)
 {
@@ -108,8 +108,8 @@ static size_t digits_of(unsigned char byte)
 }
 
 /*
- * Returns how many bytes of content fit into room bytes of a JSON array: two brackets, the digits
- * of each byte, and a comma between two numbers.
+ * Returns the number of bytes of content that fit into room bytes of a JSON array.  The array has
+ * two brackets, the digits of each byte, and a comma between two numbers.
  */
 static size_t fits_as_bytes(struct str content, size_t room)
 {
@@ -190,7 +190,10 @@ static void add_content(struct buf *out, struct str content, enum wire_encoding 
 	}
 }
 
-/* Returns the bytes of a JSON array of numbers from 0 to 255, or NULL if json is something else. */
+/*
+ * Returns the bytes of a JSON array of numbers from 0 to 255.  Returns NULL if json is no such
+ * array.
+ */
 static const char *read_bytes(struct str json, struct arena *arena, size_t *len)
 {
 	char *bytes = arena_alloc(arena, json.len / 2 + 1);
@@ -224,10 +227,10 @@ static const char *read_bytes(struct str json, struct arena *arena, size_t *len)
 
 /* ------------------------------------------------------------------ reading */
 
-/* State of reading one JSON object into a struct. */
+/* The state while one JSON object is read into a struct. */
 struct reading {
 	struct arena *arena;
-	struct jsonread *object; /* all members but content */
+	struct jsonread *object; /* all members except content */
 	struct str content;      /* the value of content, as JSON; ptr NULL: not given */
 	char why[128];           /* message about the first wrong member; empty: none */
 };
@@ -251,7 +254,7 @@ static bool is_content(struct str key)
 
 /*
  * Cut content out of the object, and parse the object without it.  As a tree of values, content
- * would take fifty bytes of memory for each of its bytes.
+ * would need fifty bytes of memory for each of its bytes.
  */
 static int take_apart(struct reading *reading, struct str json, struct err *err)
 {
@@ -322,7 +325,8 @@ static void take_bool(struct reading *reading, const char *name, bool required, 
 }
 
 /*
- * Read a member whose value must be one of words.  Returns its index there, or -1 if there is none.
+ * Read a member whose value must be one of words.  Returns its index in words.  Returns -1 if the
+ * member is missing or wrong.
  */
 static int take_word(struct reading *reading, const char *name, const char *const *words, size_t n,
 	bool required)
@@ -345,7 +349,10 @@ static void take_encoding(struct reading *reading, enum wire_encoding *out)
 	*out = found < 0 ? WIRE_BYTES : (enum wire_encoding)found;
 }
 
-/* Read a list of texts.  If nullable is set, an element may be null: its ptr stays NULL. */
+/*
+ * Read a list of texts.  If nullable is set, an element may be null, and the ptr of its text is
+ * NULL.
+ */
 static void take_texts(
 	struct reading *reading, const char *name, bool nullable, struct str **out, size_t *n)
 {
@@ -404,7 +411,7 @@ static void take_content(struct reading *reading, enum wire_encoding encoding, s
 		take_coded(reading, arena_str(reading->arena, jsonread_str(text)), encoding, out);
 }
 
-/* Read the id, a number or a string, and keep it as JSON. */
+/* Read the id, which is a number or a string.  It is kept as JSON. */
 static void take_id(struct reading *reading, bool required, struct str *out)
 {
 	const struct jsonread *value = jsonread_member(reading->object, "id");
@@ -428,7 +435,10 @@ static void take_id(struct reading *reading, bool required, struct str *out)
 		*out = arena_str(reading->arena, (struct str){ text.data ?: "", text.len });
 }
 
-/* Check that content is JSON if it was not read, or was found wrong: it was cut out unparsed. */
+/*
+ * Check that content is JSON.  This is needed if content was not read or was wrong, since it was
+ * cut out without being parsed.
+ */
 static int check_content(const struct reading *reading, bool used, struct err *err)
 {
 	if (!reading->content.ptr || (used && !reading->why[0]))
@@ -438,8 +448,8 @@ static int check_content(const struct reading *reading, bool used, struct err *e
 }
 
 /*
- * Returns the index of the object's kind in kinds, COUNT(kinds) if the kind is unknown, or a
- * negative error if there is no kind.
+ * Returns the index of the object's kind in kinds.  Returns COUNT(kinds) if the kind is unknown,
+ * and a negative error if the object has no kind.
  */
 static int read_kind(const struct jsonread *object, struct err *err)
 {

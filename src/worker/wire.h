@@ -2,13 +2,13 @@
  * wire - requests to the worker and its replies, as JSON and as structs.
  *
  * JSON is written compactly, with the members in the order of the structs below, and strings as
- * serde_json writes them.  So programs that use types derived by serde read and write the same
- * bytes.  Members that were added to the protocol after those types are written only if they differ
- * from the default.  A reader ignores keys that it does not know, takes members in any order, and
- * takes null for a missing optional one.
+ * serde_json writes them.  So programs with types derived by serde read and write the same bytes.
+ * Members that were added to the protocol after those types are written only if they differ from
+ * the default.  A reader ignores unknown keys, accepts members in any order, and treats null as a
+ * missing optional member.
  *
  * Names and texts are bytes.  A byte that is no part of valid UTF-8 is written as a lone surrogate,
- * \udc80..\udcff.  All that a reader returns lives in the arena.
+ * \udc80..\udcff.  All texts that a reader returns are in the arena.
  */
 #pragma once
 #include <stdbool.h>
@@ -31,8 +31,8 @@ enum wire_kind {
 	WIRE_GREP,
 	WIRE_STAT,
 	WIRE_GET_ENV,
-	WIRE_CANCEL, /* request only */
-	WIRE_PONG,   /* from here on: replies only */
+	WIRE_CANCEL, /* the last kind that is only a request */
+	WIRE_PONG,   /* this kind and the following ones are only replies */
 	WIRE_ERROR,
 };
 
@@ -50,7 +50,7 @@ struct wire_request {
 	enum wire_kind kind;
 	struct str path;                   /* read, write, edit, stat */
 	int64_t max_bytes, offset;         /* read; -1: not given */
-	enum wire_encoding encoding;       /* read: of the reply; write: of content */
+	enum wire_encoding encoding;       /* of the reply (read), or of content (write) */
 	struct str content;                /* write: decoded */
 	struct str old_string, new_string; /* edit */
 	bool replace_all;
@@ -60,7 +60,7 @@ struct wire_request {
 	bool no_ignore;           /* glob, grep */
 	struct str *names;        /* get_env */
 	size_t n_names;
-	struct str id; /* as JSON; empty: none */
+	struct str id; /* id as JSON; empty: none */
 };
 
 struct wire_match {
@@ -89,15 +89,15 @@ struct wire_reply {
 	struct str message;
 	const char *error; /* name of the errno, or NULL */
 	uint64_t skipped;  /* glob, grep: directories and files that could not be read */
-	bool truncated;    /* read, glob, grep: there is more than fits */
+	bool truncated;    /* read, glob, grep: the reply has no room for everything */
 	struct str id;
 };
 
 /*
  * Read a request.  Fails with ERR_INVALID, or with ERR_LIMIT if the JSON nests too deeply.  *fault
  * is then the code of the error reply.  WIRE_INTERNAL means that json is not JSON, or not an object
- * with a kind: the connection ends.  After a request of an unknown kind or with wrong members, the
- * connection goes on, and the id is in out.
+ * with a kind.  In that case the connection must end.  After a request of an unknown kind or with
+ * wrong members, the connection goes on, and the id is in out.
  */
 int wire_read_request(struct str json, struct arena *arena, struct wire_request *out,
 	enum wire_code *fault, struct err *err);
@@ -107,5 +107,5 @@ void wire_write_reply(struct buf *out, const struct wire_reply *reply);
 
 /* Returns the number of bytes that a text takes as a JSON string, with its quotes. */
 size_t wire_text_size(struct str text);
-/* Returns how many bytes of content fit into room bytes of JSON, in this encoding. */
+/* Returns the number of bytes of content that fit into room bytes of JSON, in this encoding. */
 size_t wire_content_fits(struct str content, enum wire_encoding encoding, size_t room);

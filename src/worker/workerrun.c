@@ -29,7 +29,9 @@ const struct param workerrun_params[] = {
 	{ 0 },
 };
 
-/* The policy of a worker for which no policy is given: it serves its workspace. */
+/*
+ * The policy of a worker that is given no policy.  It allows reading and writing in the workspace.
+ */
 static const char default_policy[] =
 	"{\"fs\":{\"allow_read\":[\"$WORKSPACE\"],\"allow_write\":[\"$WORKSPACE\"]}}";
 
@@ -80,7 +82,10 @@ static int read_policy(const char *path, const char *workspace, struct arena *ar
 	return r < 0 ? r : policy_resolve(&policy, &place, arena, out, err);
 }
 
-/* Find the true path of the workspace, and the path by which it was named, if that is absolute. */
+/*
+ * Find the true path of the workspace.  Also return the path that was given for it, if that path is
+ * absolute.
+ */
 static int find_workspace(const char *root, char **given, char **found, struct err *err)
 {
 	owned_fd int fd = at_open_given(root ?: ".", O_PATH | O_DIRECTORY, 0, err);
@@ -151,7 +156,7 @@ int workerrun_accept(int listener, struct err *err)
 	}
 }
 
-/* Wait for the first peer, which is the only one. */
+/* Wait for the first peer, and for no other. */
 static int meet_peer(
 	const struct workerrun_request *request, const struct workerrun_face *face, struct err *err)
 {
@@ -167,7 +172,7 @@ static int meet_peer(
 
 /*
  * Move descriptors 0 and 1 to other numbers, so that code that prints by mistake cannot damage a
- * frame.  Returns the input; *out is the output.
+ * frame.  Returns the input.  *out becomes the output.
  */
 static int take_standard(int *out, struct err *err)
 {
