@@ -70,9 +70,9 @@ int history_deleted(
 int history_refuse_gone(const struct history_gone *gone, struct err *err);
 
 /*
- * Store a new node, and move the HEAD of workspace to it, unless workspace is NULL.  The same
- * transaction inserts the rows of the objects that were stored so far.  node->id is set, and
- * node->parent is set to node->made_from.
+ * Store a new node.  If workspace is not NULL, its HEAD is moved to the node.  The same transaction
+ * inserts the rows of the objects that were stored so far.  node->id is set, and node->parent is
+ * set to node->made_from.
  */
 int history_add(struct history *history, struct node *node, const char *workspace, const char *op,
 	struct err *err);

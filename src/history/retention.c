@@ -341,8 +341,8 @@ static int add_tree_of(
 }
 
 /*
- * Look at the items whose flags within mask equal flags.  The newest of them are kept as long as
- * they fit into the limit.  The others are marked to be dropped.
+ * Look at the items whose flags within mask equal flags.  Keep the newest items as long as they fit
+ * into the limit, and mark the others to be dropped.
  */
 static int fit_newest(struct history *history, struct items *items, struct fitting *fitting,
 	unsigned mask, unsigned flags, struct err *err)

@@ -1,8 +1,8 @@
 /*
  * Checks every object below a tree.
  *
- * The walk reads every object once.  An object makes a claim about each object that it refers to:
- * about the sums, the level and the names in that object.  The set of sound objects contains each
+ * The walk reads every object once.  An object states sums, a level and names of each object that
+ * it refers to.  These statements are called a claim.  The set of sound objects contains each
  * object together with the claim that was checked.  So another tree that makes the same claim needs
  * no second check.
  *

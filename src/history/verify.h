@@ -23,7 +23,7 @@ struct verify {
 	void (*progress)(void *arg, uint64_t done, uint64_t total);
 	void *arg;
 	uint64_t errors;                /* out: number of errors */
-	uint64_t objects, nodes, bytes; /* out: what was checked */
+	uint64_t objects, nodes, bytes; /* out: numbers of checked objects, nodes and bytes */
 };
 
 /*

@@ -193,10 +193,10 @@ static void note_change(struct capturer *capturer)
 }
 
 /*
- * Name the command that has made the changes of the next node, if it is certain which command has
- * made them.  It is certain if only one command was started after a time at which no program ran in
- * the workspace.  If a second command was started, either of the two may have made a change,
- * because the first command may have left programs running.
+ * Set *command to the command of a client that has made the changes of the next node.  This is done
+ * only if no other command can have made them: only one command was started after a time at which
+ * no program ran in the workspace.  If a second command was started, either of the two may have
+ * made a change, because the first command may have left programs running.
  */
 static void set_command(const struct owner *owner, struct arena *arena, struct param_texts *command)
 {

@@ -49,7 +49,7 @@ struct capturer {
 	bool capturing;
 	bool looking;              /* a task is checking mapped files */
 	char stores[STORES_STATE]; /* the result of the last check of mapped files */
-	bool last;                 /* the running capture is the last one before the owner ends */
+	bool last;                 /* the owner ends after the running capture */
 	bool ending;               /* the owner ends after one last capture */
 	int64_t only; /* number of the last call that may have changed the tree; 0: none */
 	/* another program than the command of call 'only' may also have changed the tree */

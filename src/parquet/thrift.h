@@ -42,8 +42,8 @@ enum thrift_type {
 };
 
 /*
- * The number that is used in place of a field's id for an item of the list that was begun last.  It
- * is not the id of any field, since ids begin at 1 in Parquet.
+ * The number that stands in place of a field's id for an item of a list.  The list is the one that
+ * was begun last.  No field has this id, since ids begin at 1 in Parquet.
  */
 #define THRIFT_ITEM 0
 

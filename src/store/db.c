@@ -24,7 +24,9 @@
 #define LOG_HEADER 32
 /* An emptied log may keep this many bytes, which is more than LOG_PAGES_CLOSED pages. */
 #define LOG_KEPT (1 << 20)
-/* SQLite truncates the index of its log (the -shm file) to this size, and no other file. */
+/*
+ * SQLite truncates a file to this size only to make the index of its log (the -shm file) invalid.
+ */
 #define INDEX_CUT 3
 #define INDEX_KEPT (64 << 10)
 /*

@@ -75,7 +75,7 @@ struct store {
 	struct buf out_buf;
 	struct store_sync sync;
 
-	/* objects without a row that were put, in a hash table with open addressing */
+	/* the objects that were put and have no row yet, in a hash table with open addressing */
 	struct store_pending *pending;
 	size_t pending_cap, pending_count;
 

@@ -224,8 +224,8 @@ static int index_record(struct repair *repair, uint32_t pack, uint64_t offset, s
 }
 
 /*
- * Read the next rows after 'last', in the order of keys, for whose keys no intact record has been
- * read.  Returns the number of rows, or a negative error.
+ * Read the next rows after 'last' in the order of keys.  Rows are left out if an intact record with
+ * their key has been read.  Returns the number of rows, or a negative error.
  */
 static int read_suspects(
 	struct repair *repair, const struct object_key *last, struct row *list, struct err *err)

@@ -285,7 +285,7 @@ static int copy_record(struct sweep *sweep, struct err *err)
 {
 	struct store *store = sweep->store;
 	const uint8_t *bytes = (const uint8_t *)sweep->record.bytes.data;
-	/* Copy to a new pack, since the newest pack may be the one that is being read. */
+	/* Copy to a new pack, since the pack that is being read may be the newest one. */
 	int r = store->out_fd < 0 ? store_new_pack(store, err) : 0;
 
 	sweep->copied += store->out_end == PACK_START ? PACK_START : 0;

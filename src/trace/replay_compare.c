@@ -37,9 +37,9 @@ static int same_content(const struct end *a, const struct end *b, struct err *er
 }
 
 /*
- * Whether the bundle of a run lists the extended attributes of this state, even if there are none.
+ * Whether the bundle of a run lists the extended attributes of this state.  The list may be empty.
  * strata does not record the attributes of a file that is only read.  Other tools never record
- * attributes.  Their bundles are recognised because they have no owners.
+ * attributes, and can be recognised because their bundles have no owners.
  */
 static bool has_xattrs(const struct end *end)
 {

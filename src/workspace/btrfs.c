@@ -391,9 +391,9 @@ static bool copy_index(const struct origin *origin, int index, const char *to)
 /*
  * Give the copied index a mark.  'now' is the state of the snapshot.
  *
- * Returns true if the snapshot has the tree of the origin's mark.  That is so if the mark was right
- * and nothing changed until the snapshot was made.  Otherwise the copied index gets the origin's
- * old mark: the inodes that changed after the mark are younger in the snapshot, too.
+ * Returns true if the snapshot has the tree of the origin's mark.  It has this tree if the mark was
+ * right and nothing changed until the snapshot was made.  Otherwise the copied index gets the
+ * origin's old mark.  Inodes that changed after that mark are younger in the snapshot, too.
  */
 static bool copy_mark(const struct workspace *ws, const char *copy, const struct origin *origin,
 	const struct subvolume *now)

@@ -113,7 +113,7 @@ static int open_below(int dirfd, const char *name)
 
 /*
  * Open the directories with this name in the layers, beginning with the layer at the index 'first'.
- * The last one opened is a directory that hides the deeper ones, if there is such a directory.
+ * The function stops after a directory that hides the deeper directories.
  */
 static int open_sources(
 	const struct merging *dir, size_t first, const char *name, struct merging *below)

@@ -7,7 +7,7 @@
 #pragma once
 #include "workspace/backend.h"
 
-/* The type of the functions that make an empty live tree, or that remove a live tree. */
+/* The type of a function that makes an empty live tree or removes a live tree. */
 typedef int (*livedir_do)(int dirfd, const char *name, struct err *err);
 
 /* Open ROOT/work, which contains the live trees inside the environment.  The caller closes it. */

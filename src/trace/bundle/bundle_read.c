@@ -107,8 +107,8 @@ static int read_git(struct arena *arena, const struct jsonread *record, struct b
 }
 
 /*
- * Read the member that names who changed the file, the command or another process.  If the member
- * is absent, the command changed the file.
+ * Read the member changed_by, which is "command" or "other".  If it is absent, the command changed
+ * the file.
  */
 static int read_changed_by(const struct jsonread *record, struct bundle_file *file, struct err *err)
 {

@@ -69,14 +69,14 @@ struct record {
 	bool found;        /* the first call that named the path has succeeded */
 	/* record of the path that the file had before its last rename, or NULL */
 	struct record *origin;
-	/* How the command last changed which file has the path. */
+	/* The last change of the name at this path by a call of the command. */
 	enum record_name {
-		RECORD_NAME_KEPT, /* no call of the command has changed which file has the path */
+		RECORD_NAME_KEPT, /* no call has made, moved or removed the name */
 		RECORD_NAME_MADE,
-		RECORD_NAME_MOVED, /* a rename gave the path to another file */
+		RECORD_NAME_MOVED, /* a rename gave the name to another file */
 		RECORD_NAME_REMOVED,
 	} name;
-	/* calls of two processes may have changed at the same time which file has the path */
+	/* two processes may have made, moved or removed the name at the same time */
 	bool raced;
 	/*
 	 * A call made a file at the path, or moved a file to it.  placed_dev and placed_ino

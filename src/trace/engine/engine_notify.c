@@ -396,7 +396,10 @@ static int serve_command(struct notify *notify, struct err *err)
 		if (notify->run->saver)
 			saver_wait_all(notify->run->saver);
 		answer_held(notify);
-		/* strata does not see what processes that still run change from here on */
+		/*
+		 * processes that still run may change files from here on, and strata does not see
+		 * these changes
+		 */
 		observer_finish(notify->run->observer);
 	}
 	guardian_end(&notify->guardian, notify->run->left);

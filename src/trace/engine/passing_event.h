@@ -64,9 +64,9 @@ struct passing_task {
 	uint64_t parent, closes, nr, path;
 	uint64_t args[8];
 	/*
-	 * When the last call that may have closed a descriptor was made, as the value of 'closes'
-	 * at that time.  closed[i] is for descriptors whose number modulo PASSING_CLOSED is i.
-	 * closed_any is for calls that may have closed any descriptor.
+	 * The value of 'closes' at the last call that may have closed a descriptor.  closed[i] is
+	 * for descriptors whose number modulo PASSING_CLOSED is i.  closed_any is for calls that
+	 * may have closed any descriptor.
 	 */
 	uint64_t closed[PASSING_CLOSED], closed_any;
 };

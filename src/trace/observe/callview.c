@@ -174,9 +174,9 @@ static const struct callview_last *last_of(const struct callview_shared *shared,
 }
 
 /*
- * Tell the walk which file the thread's last passed call has opened, and as which descriptor.  If
- * the thread has closed no descriptor between that call and this one, the descriptor still had this
- * file when this call was made, even if the descriptor is closed now.
+ * Give the walk the file that the last passed call of the thread has opened, and its descriptor.
+ * If the thread has closed no descriptor between that call and this one, the descriptor still had
+ * this file when this call was made, even if the descriptor is closed now.
  */
 static void use_last_opened(const struct callview *view, struct pathmap_walk *walk)
 {

@@ -42,8 +42,8 @@ static void note_first(struct callview *view, unsigned ops)
 }
 
 /*
- * Note that the call makes or removes a name.  This changes the content of the directory, and which
- * file the name leads to.
+ * Note that the call makes or removes a name.  The directory of the name changes.  Afterwards the
+ * name leads to another file, or to none.
  */
 static void note_name_change(struct callview *view, struct pathmap_entry *entry)
 {
@@ -147,8 +147,8 @@ static void note_missing(struct callview *view, struct pathmap_entry *entry, uns
 }
 
 /*
- * Whether the call only reads the file, and the file need not be examined again.  This is so if the
- * file is ignored, or if the command has read it before and its state and content are kept.
+ * Whether the call only reads the file, and the file need not be examined again.  Either the file
+ * is ignored, or the command has read it before, so that its state and content are kept already.
  */
 static bool is_read_again(
 	const struct recorder *recorder, const struct pathmap_entry *entry, unsigned flags)
@@ -530,7 +530,7 @@ static void note_ptrace(struct callview *view)
 static const struct effect {
 	/* NULL: the operations 'ops' are noted for the first path of the call */
 	void (*note)(struct callview *view);
-	/* the call changes no file, and does not change which file a name leads to */
+	/* the call changes no file, and makes, moves or removes no name */
 	bool harmless;
 	bool can_wait; /* the call is harmless, and may go on before it is examined */
 	unsigned ops;

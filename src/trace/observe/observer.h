@@ -42,7 +42,7 @@ struct observer {
 	struct callview_shared shared;
 	pid_t caller;             /* the process that made the last examined call */
 	char mounts[64];          /* mount namespace of strata, as the link in /proc names it */
-	_Atomic int new_names;    /* score that shows how many of the recent names were new */
+	_Atomic int new_names;    /* score of how many recent names were new; see observer.c */
 	struct workqueue backlog; /* waiting calls, each as a struct deferred_call */
 };
 

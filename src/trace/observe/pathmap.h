@@ -75,7 +75,7 @@ struct pathmap_walk {
 	const struct pathmap_entry *descriptor;
 	/* descriptor of the process 'self' whose file is known */
 	int known_fd;
-	/* entry of the file of known_fd; NULL: there is no descriptor whose file is known */
+	/* entry of that file; NULL: no descriptor is known */
 	struct pathmap_entry *known;
 	/* out: a link in /proc has a target that is too long to be read */
 	bool too_long;

@@ -180,8 +180,8 @@ uint64_t recorder_move_remove(
 	struct recorder *recorder, struct pathmap_entry *entry, const struct statx *stx);
 
 /*
- * Note how the current call changes which file is at a path.  The argument name is one of three:
- * the call makes a file there, moves a file with the state stx there, or removes the file.
+ * Note that the current call makes a file at a path, moves a file with the state stx there, or
+ * removes the file there.  The argument name is the kind of this change.
  */
 void recorder_name_change(struct recorder *recorder, struct record *record, enum record_name name,
 	const struct statx *stx);

@@ -16,9 +16,9 @@
 			dirfd2_, path2_, N, N, 0                                                   \
 	}
 /*
- * A call of the stat family.  It is not examined if its flags have AT_EMPTY_PATH: fstat(3) makes a
- * call with this flag and an empty path after nearly every open, and such a call names no file.  A
- * call with this flag and a path does name a file, but is not examined either.
+ * A call of the stat family.  A call whose flags have AT_EMPTY_PATH is not examined, since nearly
+ * every such call has an empty path and names no file: fstat(3) makes one after nearly every open.
+ * The rare call with this flag and a path names a file, but is not examined either.
  */
 #define LOOK_UNLESS_EMPTY(call, flags_)                                                            \
 	{                                                                                          \

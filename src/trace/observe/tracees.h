@@ -22,7 +22,7 @@ struct tracee {
 	uint32_t process; /* index of the process that the thread belongs to */
 	/*
 	 * Names that the last call of the thread may have changed.  When the thread makes its next
-	 * call, the last one is certainly over.
+	 * call, its last call is certainly over.
 	 */
 	struct pathmap_entry *unsettled[2];
 	bool forget;       /* the last call may have changed all names below some directory */

@@ -231,7 +231,9 @@ static bool is_removed_along(const struct listing *listing, int dirfd, const cha
 	const struct bundle *bundle = listing->restore->bundle;
 	struct err newer = { 0 };
 
-	/* Keep a .git that may have been moved here, or that may be the only copy of a lost one. */
+	/*
+	 * Keep a .git that may have been moved here, or that may be the only copy of a lost .git.
+	 */
 	if (bundle->n_lost || (!bundle->has_moved && listing->dir->operations & BUNDLE_RENAME))
 		return false;
 	return !strcmp(name, ".git") && !listing->dir->state[BUNDLE_BEFORE].exists &&
