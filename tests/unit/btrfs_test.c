@@ -1,4 +1,4 @@
-/* btrfs: what it finds without a walk, and that it never misses a change by it. */
+/* Tests of the backend btrfs: it finds changes without a walk, and misses no change. */
 #include <linux/fs.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -16,13 +16,16 @@
 
 #define FORKS 64
 
-/* Without a symbolic link: the first time one is read, the time of that is kept. */
+/*
+ * The tree has no symbolic link, since the first reading of a link stores the time of the reading,
+ * which is a change of the subvolume.
+ */
 static struct hash create_plain(struct env *env)
 {
 	return create_as(env, "a=one d/,m0700 d/e/f=two d/g=three,m0600 p|");
 }
 
-/* A capture that looked at nothing. */
+/* Capture, and check that the capture has looked at no file. */
 static void assert_no_walk(struct env *env, const struct hash *tree)
 {
 	struct hash now = capture(env);
@@ -53,14 +56,14 @@ static void an_unchanged_tree_is_not_walked(void **state)
 	put(env->seen.fd, "d/g", "changed");
 	struct hash changed = capture(env);
 	assert_other_tree(&tree, &changed);
-	/* Not settled: it counts for nothing. */
+	/* the index was not settled, so its mark does not count */
 	reopen(env);
 	assert_walk(env, &changed);
 	assert_no_walk(env, &changed);
 	struct hash now = become(env, &changed, &tree);
 	assert_same_tree(&tree, &now);
 	assert_no_walk(env, &tree);
-	/* What happens elsewhere on the file system is of no interest. */
+	/* changes elsewhere on the file system do not matter */
 	put(env->fixture->rootfd, "elsewhere", "x");
 	assert_int_equal(syncfs(env->fixture->rootfd), 0);
 	assert_no_walk(env, &tree);
@@ -112,7 +115,10 @@ static void is_walked_when_other_names_are_left_out(void **state)
 	assert_walk(env, &with);
 }
 
-/* In the worst of ways: the same size, the old mtime, nothing but memory written. */
+/*
+ * Write so that the change is hard to find: the file keeps its size and its old mtime, and the new
+ * bytes are only in memory.
+ */
 static void write_unseen(int fd, uint32_t value, struct timespec mtime)
 {
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, mtime };
@@ -156,7 +162,9 @@ static void a_write_right_before_a_capture_is_never_missed(void **state)
 	assert_no_write_is_missed(env, 150);
 }
 
-/* Without a new time: through a mapping, into a page that is dirty already. */
+/*
+ * The write goes through a mapping to a page that is dirty already, so the file gets no new time.
+ */
 static void a_write_through_a_mapping_that_stays_is_not_missed(void **state)
 {
 	struct env *env = ready(state);
@@ -175,12 +183,12 @@ static void a_write_through_a_mapping_that_stays_is_not_missed(void **state)
 	assert_int_equal(munmap((void *)value, 4), 0);
 }
 
-/* Written in place, no new extent. */
+/* The file is written in place, so the write makes no new extent. */
 static void a_write_without_copying_is_not_missed(void **state)
 {
 	struct env *env = ready(state);
 	owned_mem char *bytes = fixture_noise(65536, 1);
-	long flags = FS_NOCOW_FL; /* as the ioctl is declared; it takes an int */
+	long flags = FS_NOCOW_FL; /* the ioctl is declared with a long, but takes an int */
 
 	create_plain(env);
 	owned_fd int fd = openat(env->seen.fd, "value", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -197,7 +205,7 @@ static void a_write_without_copying_is_not_missed(void **state)
 
 struct writer {
 	int fd;
-	_Atomic uint32_t done; /* the last value that was written for sure */
+	_Atomic uint32_t done; /* the last value whose write has returned */
 	_Atomic bool stop;
 };
 
@@ -237,7 +245,7 @@ static void no_capture_is_behind_a_writer(void **state)
 	close_fd(&writer.fd);
 }
 
-/* The outer subvolume knows nothing of what happens in there. */
+/* Changes in the nested subvolume do not change the generation of the outer one. */
 static void a_change_in_a_nested_subvolume_is_not_missed(void **state)
 {
 	struct env *env = ready(state);
@@ -251,12 +259,12 @@ static void a_change_in_a_nested_subvolume_is_not_missed(void **state)
 	now = capture(env);
 	assert_text(env->fixture, &now, "inner/file", "two");
 	settle_index(env);
-	/* And it is no reason not to go. */
+	/* the workspace can be removed in spite of the nested subvolume */
 	env_ok(env, env->backend->destroy(&env->ws, env_err(env)));
 	assert_false(is_there(env->fixture->rootfd, WORKSPACE_LIVE_DIR "/main"));
 }
 
-/* What was hidden by a mount while one looked. */
+/* A mount hides files during a capture.  The next capture must find them. */
 static void a_walk_that_could_not_see_all_counts_for_nothing(void **state)
 {
 	struct env *env = ready(state);
@@ -279,7 +287,10 @@ static void a_walk_that_could_not_see_all_counts_for_nothing(void **state)
 	assert_text(env->fixture, &now, "new", "new");
 }
 
-/* Removed by hand and made again by a checkout: the index is of another one. */
+/*
+ * The live tree is removed by hand and made again by a checkout.  The index then belongs to the old
+ * live tree.
+ */
 static void a_live_tree_made_anew_is_not_taken_for_the_old_one(void **state)
 {
 	struct env *env = ready(state);
@@ -331,13 +342,16 @@ static void a_fork_costs_no_walk(void **state)
 		assert_int_equal(env->counters.scanned, 0);
 		now = read_all(env, &seen);
 		assert_same_tree(&tree, &now);
-		/* Nor does it cost the first one its own. */
+		/* the workspace that was forked needs no walk either */
 		assert_no_walk(env, &tree);
 		fork_end(env, &ws, &seen);
 	}
 }
 
-/* What one fork had to find out is known to the next, and to the first one. */
+/*
+ * The first fork has to walk.  The result is kept, so later forks and the first workspace need no
+ * walk.
+ */
 static void a_walk_for_nothing_is_made_once(void **state)
 {
 	struct env *env = ready(state);
@@ -374,7 +388,9 @@ static void what_the_first_one_did_since_is_not_in_a_fork(void **state)
 	struct hash tree = capture(env), now;
 	settle_index(env);
 	for (uint32_t i = 1; i <= 30; i++) {
-		/* A time that is set is known at once, what is written only when it is written out.
+		/*
+		 * Setting a time changes the generation at once.  Written bytes change it only when
+		 * they are written out.
 		 */
 		if (i % 2)
 			write_unseen(fd, i, old);
@@ -392,7 +408,7 @@ static void what_the_first_one_did_since_is_not_in_a_fork(void **state)
 	}
 }
 
-/* It gets the tree it is to get, whatever happens to the first one meanwhile. */
+/* The fork has the wanted tree, even if the first workspace is changed during the fork. */
 static void a_fork_under_a_writer_is_the_tree(void **state)
 {
 	struct env *env = ready(state);
@@ -440,7 +456,10 @@ static void a_fork_may_be_of_another_tree(void **state)
 	fork_end(env, &ws, &seen);
 }
 
-/* The copied index speaks of inodes; after the fork both sides use the same numbers anew. */
+/*
+ * The index is copied with its inode numbers.  After the fork, both sides give the same numbers to
+ * new files.
+ */
 static void a_fork_goes_its_own_way(void **state)
 {
 	struct env *env = ready(state);
@@ -584,7 +603,7 @@ static void an_ordinary_user_needs_the_mount_option(void **state)
 	assert_string_equal(why, "subvolumes cannot be deleted here"
 				 " (mount option user_subvol_rm_allowed is missing)");
 	assert_int_equal(at_holds_only(dir, "", env_err(env)), 1);
-	/* What was made with the option can be removed without. */
+	/* a live tree that was made with the mount option can be removed without the option */
 	create_plain(env);
 	seen_close(&env->seen);
 	env_ok(env, env->backend->destroy(&env->ws, env_err(env)));

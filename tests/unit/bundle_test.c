@@ -1,4 +1,7 @@
-/* bundle: manifests of ours and of others are read; damage is named; contents are found. */
+/*
+ * Tests of bundles: manifests of strata and of other tools can be read, damage is reported by name,
+ * and contents are found.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +37,7 @@ static struct bundle *parse(const char *text)
 	return bundle;
 }
 
-/* A manifest of one record with these members. */
+/* Returns a manifest with one record that has these members. */
 static char *one(const char *members)
 {
 	return mem_printf("{\"files\": [{\"path\": \"/x\", %s}]}", members);
@@ -98,7 +101,7 @@ static int gather(void *arg, const void *bytes, size_t len, struct err *err)
 
 /* --- manifests --- */
 
-/* As the tool we took the format from documents it. */
+/* A manifest as it is documented by the tool that the format comes from. */
 static const char foreign[] =
 	"{\"command\": [\"python3\", \"s.py\"], \"exit_status\": 0, \"start_cwd\": \"/repo\","
 	"\"uid\": 1000, \"gid\": 1000, \"git_repositories\": [{\"root\": \"/repo\", \"head\": "
@@ -178,7 +181,9 @@ static void reads_what_only_ours_say(void **state)
 	assert_true(after->rdev == 259);
 }
 
-/* Each before or after the text it belongs to; the bytes count. */
+/*
+ * The base64 stands before or after the text that it belongs to.  The bytes of the base64 are used.
+ */
 static void reads_names_that_are_not_text(void **state)
 {
 	owned(bundle_closep) struct bundle *bundle = parse(
@@ -205,7 +210,7 @@ static void reads_names_that_are_not_text(void **state)
 	assert_str(file->state[0].links[1], "/\xe9");
 }
 
-/* As some tools say that there is nothing to say. */
+/* Some tools write an empty text or null in place of an absent member. */
 static void takes_empty_and_null_for_nothing(void **state)
 {
 	owned(bundle_closep) struct bundle *bundle = parse(
@@ -364,14 +369,14 @@ static void finds_a_content(void **state)
 	static const struct {
 		const char *members;
 		enum bundle_side side;
-		const char *want; /* or the error */
+		const char *want; /* the expected content, or the expected error message */
 		int code;
 	} cases[] = {
 		{ AFTER("\"blob\": \"after:/x\", \"size\": 6, \"sha256\": \"" HELLO "\""),
 			BUNDLE_AFTER, "hello\n", 0 },
 		{ AFTER("\"blob\": \"before:/y\""), BUNDLE_AFTER, "", 0 },
 		{ AFTER("\"size\": 0"), BUNDLE_AFTER, "", 0 },
-		/* The other side's, where it is the same. */
+		/* the content of the other state, if both states have the same content */
 		{ "\"operations\": [\"read\"], \"before\": {" SAME
 		  ", \"mtime\": 1}, " AFTER("\"mtime\": 1, \"blob\": \"after:/x\""),
 			BUNDLE_BEFORE, "hello\n", 0 },

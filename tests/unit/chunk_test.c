@@ -1,4 +1,4 @@
-/* chunk: cuts that stay where they are, within limits, and never change. */
+/* Tests of chunk: cuts stay at the same content, keep the limits, and are the same for ever. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,9 @@
 #define SIZE ((size_t)16 << 20)
 #define CUTS_MAX 128
 
-/* The generator is part of the golden values: splitmix64, little-endian. */
+/*
+ * Make the input with splitmix64, little-endian.  The golden values below depend on this generator.
+ */
 static uint8_t *make_input(size_t len)
 {
 	uint8_t *bytes = mem_alloc(len + 8);
@@ -32,7 +34,7 @@ static uint8_t *make_input(size_t len)
 	return bytes;
 }
 
-/* The ends of all chunks; how many. */
+/* Fill cuts with the ends of all chunks.  Returns the number of chunks. */
 static size_t cut_all(const uint8_t *bytes, size_t len, size_t *cuts)
 {
 	size_t n = 0;
@@ -72,7 +74,7 @@ static void keeps_to_the_limits(void **state)
 		if (i + 1 < n)
 			assert_true(len > CHUNK_MIN);
 	}
-	/* Content without any variety is cut at a limit. */
+	/* a content of equal bytes is cut at a limit */
 	memset(bytes, 0, SIZE);
 	n = cut_all(bytes, SIZE, cuts);
 	for (size_t i = 0; i + 1 < n; i++) {
@@ -100,7 +102,7 @@ static void needs_no_more_than_the_longest_chunk(void **state)
 			chunk_cut(bytes + at, SIZE - at), chunk_cut(bytes + at, CHUNK_MAX));
 }
 
-/* How many of the cuts of one are also cuts of the other, shifted. */
+/* Returns the number of cuts in a that are also in b, if shift is added to those of a. */
 static size_t in_common(const size_t *a, size_t na, const size_t *b, size_t nb, long shift)
 {
 	size_t common = 0;
@@ -140,7 +142,7 @@ static void leaves_cuts_in_place_after_an_edit(void **state)
 		size_t same = in_common(cuts, n, edited, m, 0);
 		if (size != SIZE)
 			same += in_common(cuts, n, edited, m, (long)size - (long)SIZE);
-		/* The chunk that was edited, and at most two behind it, may change. */
+		/* only the edited chunk, and at most two chunks behind it, may have changed */
 		assert_true(same + 3 >= n);
 	}
 }

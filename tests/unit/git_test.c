@@ -1,4 +1,4 @@
-/* git: what the git program says of a file is what we say; nothing a repository names is run. */
+/* Tests of git.c: it agrees with the git program, and runs no program that a repository names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,9 @@
 
 static char *top; /* of the current test; the repository is in top/r */
 
-/* A shell in top; git with settings of nobody and times that are not racy. */
+/*
+ * Run a shell script in top.  git has no settings of a user, and files get times that are not racy.
+ */
 static void sh(const char *script)
 {
 	owned_mem char *command = mem_printf(
@@ -339,7 +341,10 @@ static void what_is_no_repository(void **state)
 	}
 }
 
-/* libgit2 1.5 leaks when it looks for extensions of the format: nothing of ours. */
+/*
+ * libgit2 1.5 leaks memory when it looks for extensions of the format.  Hide these leaks, since
+ * they are not in strata.
+ */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
@@ -368,7 +373,10 @@ static void extensions_of_the_format(void **state)
 	assert_non_null(strstr(err.text, "SHA-256"));
 }
 
-/* Every program a repository can name makes this file. */
+/*
+ * The settings of the repository name a program wherever they can.  The program makes the file
+ * 'marker'.
+ */
 static void nothing_is_run(void **state)
 {
 	(void)state;
@@ -403,7 +411,7 @@ static void nothing_is_run(void **state)
 		git_content(git, "0123456789012345678901234567890123456789", gather, NULL, &err),
 		-ERR_NOT_FOUND);
 	sh("test ! -e marker");
-	/* git itself does. */
+	/* git itself runs the program */
 	sh("git -C r status >/dev/null 2>&1 </dev/null || :; test -e marker");
 }
 
@@ -441,7 +449,7 @@ static void the_usual_question_is_cheap(void **state)
 		((double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec)) /
 		1e3 / 10000;
 	print_message("# %.2f us a question\n", us);
-	assert_true(us < 200); /* under valgrind, on a busy machine */
+	assert_true(us < 200); /* the limit allows for valgrind on a busy machine */
 	assert_false(file.dirty);
 }
 

@@ -1,7 +1,7 @@
 /*
- * history_fixture - a history in a store of its own, and small trees for it.
+ * history_fixture - a history in a new store, and functions that make small trees.
  *
- * Include after <cmocka.h>.
+ * Include this header after <cmocka.h>.
  */
 #pragma once
 #include "core/when.h"
@@ -33,7 +33,7 @@ static inline int past_setup(void **state)
 	past->fixture = fixture;
 	past->history = (struct history){ past->fixture->db, past->fixture->store };
 	*state = past;
-	/* Tests need no durability. */
+	/* tests need no syncs */
 	if (db_exec(past->fixture->db, history_schema, past_err(past)) < 0)
 		return -1;
 	return db_exec(past->fixture->db, "PRAGMA synchronous=OFF", past_err(past));
@@ -51,7 +51,7 @@ static inline int past_teardown(void **state)
 
 #define past_test(name) cmocka_unit_test_setup_teardown(name, past_setup, past_teardown)
 
-/* Nothing that was read before is remembered. */
+/* Open the store again, so that nothing is cached. */
 static inline void past_reopen(struct past *past)
 {
 	fixture_reopen(past->fixture);
@@ -71,7 +71,7 @@ static inline void past_sql(struct past *past, const char *fmt, ...)
 	past_ok(past, db_exec(past->fixture->db, sql.data, past_err(past)));
 }
 
-/* What when_now gives from now on. */
+/* Set the time that when_now returns. */
 static inline void past_clock(int64_t instant)
 {
 	char text[40];
@@ -107,7 +107,10 @@ static inline struct hash past_root(struct past *past, struct treebuild *build)
 	return tree;
 }
 
-/* "a=one d/x=two": files and what is in them, in order, in at most one directory each. */
+/*
+ * Make a tree from a text such as "a=one d/x=two", which lists files and their contents in order.
+ * A file is in the root or in a directory of the root.
+ */
 static inline struct hash past_tree(struct past *past, const char *spec)
 {
 	struct treebuild *root = mem_alloc(sizeof(*root)), *sub = mem_alloc(sizeof(*sub));
@@ -151,7 +154,7 @@ static inline struct hash past_tree(struct past *past, const char *spec)
 
 /* ------------------------------------------------------------------- nodes */
 
-/* A node made from parent ("" for none); its id in id. */
+/* Add a node that was made from parent ("": no parent), and set id to its id. */
 static inline void past_add(struct past *past, const char *parent, const struct hash *tree,
 	int64_t time, const char *workspace, char id[NODE_ID])
 {
@@ -171,8 +174,10 @@ static inline void past_workspace(struct past *past, const char *name, const cha
 	past_ok(past, history_workspace_add(&past->history, &workspace, past_err(past)));
 }
 
-/* Nodes 0 to n-1 in a line, a minute apart from `start` on, each with its own tree; main is on the
- * last. */
+/*
+ * Add the nodes 0 to n-1, each made from the previous one.  Their times begin at start and are a
+ * minute apart.  Each has its own tree.  HEAD of the workspace main is the last node.
+ */
 static inline void past_line(struct past *past, size_t n, int64_t start)
 {
 	for (size_t i = 0; i < n; i++) {

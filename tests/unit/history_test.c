@@ -1,4 +1,4 @@
-/* history: nodes and their parents, HEAD and the journal, undo and redo, tags. */
+/* Tests of history: nodes and their parents, HEAD and the journal, undo and redo, tags. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -155,22 +155,23 @@ static void the_only_node_cannot_be_deleted(void **state)
 }
 
 /*
- * Each letter does one thing to workspace main, which starts on node 0:
+ * Each letter does one operation in the workspace main, whose HEAD is node 0 at first:
  *	c  commit the next node       0-9   check out that node
- *	u  undo    r  redo            U, R  there must be nothing to undo, redo
+ *	u  undo    r  redo            U, R  undo or redo must find nothing
  */
 static void undo_and_redo_follow_the_journal(void **state)
 {
 	static const struct {
 		const char *does;
-		const char *heads; /* node after each letter that moves */
+		/* number of the node that is HEAD after each operation that moves HEAD */
+		const char *heads;
 	} cases[] = {
 		{ "UR", "" },
 		{ "cuU", "10" },
 		{ "cuUrR", "101" },
 		{ "ccuurcR", "121013" },
 		{ "ccuurcuuU", "12101310" },
-		{ "ccuurcuurrR", "1210131013" }, /* redo goes to what was done last */
+		{ "ccuurcuurrR", "1210131013" }, /* redo goes to the latest movement */
 		{ "cc1uuuUrrrR", "121210121" },
 		{ "ccc1uuuuUrrrrR", "123132101231" },
 		{ "cccuuucRurR", "123210404" },
@@ -338,7 +339,7 @@ static void head_is_known_for_every_instant(void **state)
 			1);
 		assert_string_equal(id, past->id[i]);
 	}
-	/* A deleted node leaves its time to the one before it. */
+	/* the time of a deleted node belongs to the node before it */
 	past_ok(past, history_delete(&past->history, past->id[2], past_err(past)));
 	past_ok(past,
 		history_head_at(&past->history, "main", START + MINUTES(2), id, past_err(past)));

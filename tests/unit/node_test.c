@@ -1,4 +1,4 @@
-/* node: the stored form, its one encoding and its id. */
+/* Tests of node: each node has one encoding, and an id that depends on the encoding. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -145,7 +145,10 @@ static void every_cut_and_every_extra_byte_is_refused(void **state)
 	}
 }
 
-/* One byte of the empty INIT node changed to something no encoder writes. */
+/*
+ * In the encoding of the empty INIT node, one byte is changed to a value that node_encode never
+ * writes there.
+ */
 static void malformed_fields_are_refused(void **state)
 {
 	static const struct {
@@ -155,10 +158,10 @@ static void malformed_fields_are_refused(void **state)
 		{ 0, 0 },                      /* version */
 		{ 0, 2 }, { 9, 1 },            /* length of the parent */
 		{ 43, NODE_KINDS }, { 44, 2 }, /* flags */
-		{ 44, 1 },                     /* a status that is not there */
-		{ 45, 100 },                   /* message longer than the rest */
-		{ 46, 100 },                   /* so many arguments */
-		{ 51, 1 },                     /* a path that is not there */
+		{ 44, 1 },                     /* flag of an exit status, which is missing */
+		{ 45, 100 },                   /* the message is longer than the remaining bytes */
+		{ 46, 100 },                   /* more arguments than bytes remain */
+		{ 51, 1 },                     /* one changed path, which is missing */
 	};
 	owned(buf_release) struct buf bytes = BUF_INIT;
 

@@ -1,6 +1,6 @@
 /*
- * observer: calls of two threads that overlap.  The calls are only announced, so that nothing
- * depends on which one is faster.
+ * Tests of observer with overlapping calls of two threads.  The calls are only shown to the
+ * observer and never made, so the results do not depend on which thread is faster.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -24,14 +24,14 @@
 #include "trace/observe/observer.h"
 
 struct fixture {
-	char *root;                     /* has d/file, and no e */
-	char *directory, *other, *file; /* d, e, and e/file */
+	char *root;                     /* a directory that contains d/file and nothing named e */
+	char *directory, *other, *file; /* the paths of d, e and e/file */
 	struct pathmap *map;
 	struct recorder recorder;
 	struct tracees *tracees;
 	struct reasons *reasons;
 	struct observer observer;
-	pthread_t thread; /* a second one, which has a number and waits */
+	pthread_t thread; /* the second thread; it has the id tid, and only waits */
 	pid_t tid;
 	pthread_barrier_t barrier;
 };
@@ -100,7 +100,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The first thread opens e/file. */
+/* Show that the first thread opens e/file. */
 static void see_open_as(struct fixture *fix, int flags)
 {
 	const struct traced_call call = {
@@ -118,7 +118,7 @@ static void see_open(struct fixture *fix)
 	see_open_as(fix, O_RDONLY);
 }
 
-/* The first thread executes e/file. */
+/* Show that the first thread executes e/file. */
 static void see_execution(struct fixture *fix)
 {
 	const struct traced_call call = {
@@ -131,7 +131,7 @@ static void see_execution(struct fixture *fix)
 	(void)observer_see(&fix->observer, &call);
 }
 
-/* The first thread does anything else. */
+/* Show that the first thread makes another call. */
 static void see_look(struct fixture *fix)
 {
 	const struct traced_call call = {
@@ -144,7 +144,7 @@ static void see_look(struct fixture *fix)
 	(void)observer_see(&fix->observer, &call);
 }
 
-/* The second thread renames d to e. */
+/* Show that the second thread renames d to e. */
 static void see_rename(struct fixture *fix)
 {
 	const struct traced_call call = {
@@ -242,7 +242,7 @@ static void test_renamed_after_it_was_executed(void **state)
 	assert_false(is_told_as_executed(fix));
 }
 
-/* The interpreter of a script is known when the script is there. */
+/* The interpreter of a script can be found only when the script is at the path. */
 static void test_interpreter_of_a_script_that_is_renamed(void **state)
 {
 	struct fixture *fix = *state;
