@@ -1,4 +1,4 @@
-/* pack: the bytes of a record, and every way they can be wrong. */
+/* Tests of pack: the bytes of a record, and every kind of fault in them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The blob "hello, world\n" as it must be stored for ever. */
+/* The record of the blob "hello, world\n".  These bytes must never change. */
 static const uint8_t golden[] = {
 	'S',
 	'O',
@@ -120,7 +120,7 @@ static void unpacks_a_compressed_record(void **state)
 	assert_int_equal(out.len, sizeof(raw));
 	assert_memory_equal(out.data, raw, sizeof(raw));
 
-	/* Expands to fewer and to more bytes than the header says. */
+	/* The bytes expand to fewer bytes than the header states, and then to more. */
 	buf_clear(&out);
 	record.raw = sizeof(raw) + 1;
 	pack_encode(&record, bytes);
@@ -142,9 +142,9 @@ static void refuses_a_header_that_is_not_ours(void **state)
 		{ 4, 0 },                                     /* types */
 		{ 4, OBJECT_TYPE_END }, { 4, 255 }, { 5, 2 }, /* codec */
 		{ 6, 1 },                                     /* zeros */
-		{ 7, 1 }, { 8, 14 },                          /* longer than it is */
-		{ 8, 12 },             /* plain, but shorter stored than it is */
-		{ 12, 12 }, { 15, 1 }, /* beyond the limit of an object */
+		{ 7, 1 }, { 8, 14 },                          /* stored length too long */
+		{ 8, 12 },                                    /* stored length too short */
+		{ 12, 12 }, { 15, 1 },                        /* raw length wrong, or too long */
 	};
 	struct pack_record record;
 	struct err err = { 0 };
@@ -167,7 +167,7 @@ static void finds_every_flipped_bit(void **state)
 		struct pack_record record;
 		struct err err = { 0 };
 
-		/* The type alone is not covered by the hash; the index knows it. */
+		/* only the type is not covered by the hash; the index has the type, too */
 		if (bit / 8 == 4)
 			continue;
 		memcpy(bytes, golden, sizeof(bytes));

@@ -1,4 +1,4 @@
-/* passing: what eBPF programs see of calls that nobody stops. */
+/* Tests of passing: the eBPF programs report calls that are not stopped. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -55,7 +55,10 @@ static void note(void *arg, const struct passing_event *event)
 	assert_int_equal(strlen(seen.events[at].text), event->text_len - 1);
 }
 
-/* Run by a process of its own, which is of the command if joins; it ends when it is told to. */
+/*
+ * A process that runs a function.  It belongs to the command if 'joins' was set, and ends when the
+ * test closes 'tell'.
+ */
 struct child {
 	pid_t pid;
 	int tell, told;
@@ -98,7 +101,10 @@ static void end(struct child *child)
 	assert_int_equal(waitpid(child->pid, NULL, 0), child->pid);
 }
 
-/* valgrind makes calls of its own, and others than it is asked for. */
+/*
+ * Skip the test without root.  Also skip it under valgrind, which makes calls of its own and
+ * changes those of the program.
+ */
 static void need_root(void)
 {
 	const char *preloaded = getenv("LD_PRELOAD");
@@ -187,7 +193,7 @@ static void others_are_not_seen(void **state)
 	passing_free(passing);
 }
 
-/* By these calls a file is changed, or found through a descriptor. */
+/* Make calls that change a file, or that name a file through a descriptor. */
 static void change(void)
 {
 	char name[64];
@@ -270,7 +276,7 @@ static void a_path_that_is_not_in_memory_is_read_when_the_call_ends(void **state
 	passing_free(passing);
 }
 
-/* It writes over its path. */
+/* Make a call that overwrites its own path. */
 static void overwrite(void)
 {
 	char text[64] = "/proc/self/exe";
@@ -353,7 +359,7 @@ static void a_ring_that_is_full_is_known(void **state)
 	fill(long_paths[1], PATH_MAX - 1);
 	fill(long_paths[2], 101);
 	run(passing, true, look_far);
-	/* There is never room for the second. */
+	/* the ring has no room for the event of the second call */
 	passing_count_lost(passing, &lost);
 	assert_int_equal(lost.events, 1);
 	assert_int_equal(seen.n, 2);
@@ -361,7 +367,7 @@ static void a_ring_that_is_full_is_known(void **state)
 	passing_free(passing);
 }
 
-/* Round and round, so that events go over the end of the ring. */
+/* The ring is filled and read many times, so that events cross its end. */
 static void a_ring_is_read_for_ever(void **state)
 {
 	struct passing *passing = attached(PASSING_RING_LEAST);

@@ -1,4 +1,4 @@
-/* pathmap: true names of paths, in a tree with links. */
+/* Tests of pathmap: canonical paths in a tree with links. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,9 +16,9 @@
 #include "trace/observe/pathmap.h"
 
 struct fixture {
-	char *root; /* of the tree, without links in it */
+	char *root; /* canonical path of the tree's root */
 	struct pathmap *map;
-	char seen[1024]; /* links gone through */
+	char seen[1024]; /* links that the last path led through */
 };
 
 static char *in_tree(const struct fixture *fix, const char *name)
@@ -97,7 +97,10 @@ static struct pathmap_entry *resolve(struct fixture *fix, const char *path, bool
 	return pathmap_resolve(fix->map, &walk, str_of(path));
 }
 
-/* want is below the root of the tree; NULL: no entry. */
+/*
+ * Check that a path leads to the entry want, a path below the tree's root.  NULL means that there
+ * is no entry.
+ */
 static void assert_resolves(struct fixture *fix, const char *path, bool follow, const char *want)
 {
 	struct pathmap_entry *entry = resolve(fix, path, follow);
@@ -194,14 +197,17 @@ static void an_unsettled_name_is_looked_at_again(void **state)
 	pathmap_settle(fix->map, entry);
 	assert_resolves(fix, "short/f", true, "a/f");
 
-	/* What nobody told of is taken for what it was, until all is forgotten. */
+	/* A change that was not reported is not noticed until pathmap_forget. */
 	assert_int_equal(unlink(path), 0);
 	assert_resolves(fix, "short/f", true, "a/f");
 	pathmap_forget(fix->map);
 	assert_resolves(fix, "short/f", true, "short/f");
 }
 
-/* Many files of a directory are named in turn: what is known of it must not outlive it. */
+/*
+ * Many files of one directory are named in turn.  The shortcut to the directory must not be used
+ * after a rename.
+ */
 static void a_directory_that_is_named_again_may_be_another(void **state)
 {
 	struct fixture *fix = *state;
@@ -221,7 +227,7 @@ static void a_directory_that_is_named_again_may_be_another(void **state)
 	assert_resolves(fix, "a/b/one", true, "c/one");
 	pathmap_settle(fix->map, entry);
 	assert_resolves(fix, "a/b/two", true, "c/two");
-	/* By a link that is not followed as the last name, but is on the way to another. */
+	/* A link that is not followed as the last name is followed in the middle of a path. */
 	assert_resolves(fix, "a/b", false, "a/b");
 	assert_resolves(fix, "a/b/one", false, "c/one");
 }

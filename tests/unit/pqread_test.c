@@ -1,4 +1,4 @@
-/* pqread: a damaged table is an error, never more; and reading does not do things twice. */
+/* Tests of pqread: a damaged table causes an error and no other harm, and nothing is read twice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static int ignore(void *arg, const void *bytes, size_t len, struct err *err)
 	return 0;
 }
 
-/* Read everything there is; the first error. */
+/* Read the whole table.  Returns the first error. */
 static int read_all(int fd, struct err *err)
 {
 	owned(pqread_closep) struct pqread *table = pqread_open(fd, err);
@@ -52,7 +52,7 @@ static void load(int fd, struct buf *out)
 	out->len = (size_t)st.st_size;
 }
 
-/* Two row groups, in a few hundred bytes. */
+/* Make a table of a few hundred bytes.  With zstd it has two row groups. */
 static void small_table(enum pqwrite_codec codec, struct buf *out)
 {
 	owned_fd int fd = memory_file();
@@ -62,7 +62,7 @@ static void small_table(enum pqwrite_codec codec, struct buf *out)
 
 	assert_ok(pqwrite_row(table, STR("after:/a"), "hello, hello, hello, hello", 26, &err));
 	assert_ok(pqwrite_row(table, STR("after:/b"), "", 0, &err));
-	if (codec == PQWRITE_ZSTD) /* small when it is compressed */
+	if (codec == PQWRITE_ZSTD) /* the content fills a row group, but is small when compressed */
 		assert_ok(pqwrite_row(table, STR("zeros"), zeros, PQWRITE_GROUP, &err));
 	assert_ok(pqwrite_row(table, STR("before:/a"), "bye", 3, &err));
 	finish(table);
@@ -104,7 +104,10 @@ static void a_table_that_is_cut_off_is_none(void **state)
 
 /* --- tables made by hand --- */
 
-/* What a table says of itself; zero is what is right for the table of one row below. */
+/*
+ * Differences to a correct table with one row.  A table is made with these values added, so zeros
+ * make a correct table.
+ */
 struct said {
 	const char *what;
 	int result;
@@ -360,7 +363,10 @@ static void a_large_content_is_unpacked_where_it_is_told(void **state)
 	assert_row(table, 0, STR("large"), (struct str){ noise, 20 * MIB });
 }
 
-/* Where the page of the second column begins: a zstd frame, or the length of a Snappy block. */
+/*
+ * Returns the start of the page of the second column, which is a zstd frame, or the length of a
+ * Snappy block.
+ */
 static char *large_page(struct buf *bytes, enum pqwrite_codec codec)
 {
 	static const char frame[] = "\x28\xb5\x2f\xfd", block[] = "\x84\x80\x80\x0a";

@@ -1,4 +1,6 @@
-/* snap: a block made in pieces is the block, and damage never passes for it. */
+/*
+ * Tests of pqsnappy: a block that is made in pieces is a valid block, and damage is always found.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

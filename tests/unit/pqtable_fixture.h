@@ -1,7 +1,7 @@
 /*
- * pqtable_fixture - a table in memory: written, read back whole, and compared.
+ * pqtable_fixture - functions that write a table in memory, read it back and compare it.
  *
- * Include after <cmocka.h>.
+ * Include this header after <cmocka.h>.
  */
 #pragma once
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static inline struct pqread *reader(int fd)
 	return table;
 }
 
-/* Bytes that depend on where they are; they shrink, or they do not. */
+/* Fill out with bytes that depend on their offset.  If noise is set, they cannot be compressed. */
 static inline void fill(char *out, uint64_t offset, size_t len, bool noise)
 {
 	for (size_t i = 0; i < len; i++) {

@@ -1,4 +1,4 @@
-/* pqwrite: every table that is written can be read, whatever its rows are. */
+/* Tests of pqwrite: every table that is written can be read, with all kinds of rows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,7 +104,7 @@ static void many_rows_make_several_groups(void **state)
 		fill(content, i, many_length(i), false);
 		assert_row(table, i, str_of(key), (struct str){ content, many_length(i) });
 	}
-	/* Out of order, too. */
+	/* read some rows out of order, too */
 	for (uint64_t i = 0; i < n; i += 33333) {
 		snprintf(key, sizeof(key), "key %llu", (unsigned long long)i);
 		fill(content, i, many_length(i), false);
@@ -183,7 +183,7 @@ static void a_row_given_up_was_never_there(void **state)
 		struct pqwrite *out = writer(fd, codecs[i % 2]);
 		struct err err = { 0 };
 
-		assert_ok(pqwrite_cancel(out, &err)); /* none begun */
+		assert_ok(pqwrite_cancel(out, &err)); /* no row was begun */
 		for (int round = 0; round < 3; round++) {
 			assert_ok(pqwrite_begin(out, STR("gone"), len, &err));
 			assert_ok(pqwrite_piece(out, zeros, (size_t)(len * 3 / 4), &err));
@@ -202,7 +202,7 @@ static void a_row_given_up_was_never_there(void **state)
 	}
 }
 
-/* Rows of any kind, the last of them not ended. */
+/* Write rows of all kinds.  The last row is not ended. */
 static void rows_since_a_mark_were_never_there(void **state)
 {
 	owned_mem char *zeros = mem_zalloc(30 * MIB);
@@ -309,7 +309,7 @@ static int try_all(struct pqwrite *out, const char *noise, struct err *err)
 	return r >= 0 ? pqwrite_finish(out, err) : r;
 }
 
-/* A full disk, as a limit on the size of a file. */
+/* A limit on the size of files stands for a full disk. */
 static void a_failed_row_can_be_left_out(void **state)
 {
 	owned_mem char *noise = mem_alloc(20 * MIB);

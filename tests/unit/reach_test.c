@@ -1,4 +1,4 @@
-/* reach: the set of objects that trees need. */
+/* Tests of reach: the set of objects that trees need. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,7 +72,7 @@ static int see(void *arg, const struct object_key *key, struct err *err)
 	return 0;
 }
 
-/* Everything in the store is needed by tree, and was visited once. */
+/* Check that the set has every object of the store, and that each object was visited once. */
 static void assert_whole_store(struct past *past, struct reach *reach, const struct seen *seen)
 {
 	past_ok(past, store_flush(past->fixture->store, past_err(past)));
@@ -103,7 +103,7 @@ static struct hash put_xattrs(struct past *past, const char *value)
 	return hash;
 }
 
-/* A file of so many one-byte chunks, some of them holes. */
+/* Returns a file of n chunks of one byte each, of which a third are holes. */
 static struct entry chunked(struct past *past, struct str name, size_t n)
 {
 	struct entry entry = {
@@ -132,7 +132,10 @@ static void a_tree_needs_everything_below_it(void **state)
 	owned(reach_release) struct reach reach;
 	struct seen seen = { 0 };
 
-	/* A directory of several levels of nodes, in one with all sorts of entries. */
+	/*
+	 * A large directory, whose tree nodes have several levels, is in a directory with all kinds
+	 * of entries.
+	 */
 	treebuild_init(build, past->fixture->store);
 	for (int i = 0; i < 20000; i++) {
 		char name[16], content[16];
@@ -171,12 +174,13 @@ static void a_tree_needs_everything_below_it(void **state)
 	reach.arg = &seen;
 	past_ok(past, reach_tree(&reach, &tree, past_err(past)));
 	assert_whole_store(past, &reach, &seen);
-	assert_int_equal(seen.count[OBJECT_BLOB], 7000 + 256 - 10); /* "0" to "9" are both */
+	/* the blobs "0" to "9" are both files and chunks */
+	assert_int_equal(seen.count[OBJECT_BLOB], 7000 + 256 - 10);
 	assert_int_equal(seen.count[OBJECT_XATTRS], 3);
 	assert_int_equal(seen.count[OBJECT_CHUNKS], 4);
 	assert_true(seen.count[OBJECT_TREE] > 200);
 
-	/* A second time nothing is new. */
+	/* adding the tree again adds no object */
 	past_ok(past, reach_tree(&reach, &tree, past_err(past)));
 	assert_int_equal(seen.total, reach.count);
 }

@@ -1,4 +1,4 @@
-/* ref: from what a person types to a node. */
+/* Tests of ref: the node that a user means by a reference. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 struct reference {
 	const char *text;
-	int node; /* its number */
+	int node; /* number of the node in past->id */
 };
 
 static void resolves(struct past *past, const char *text, const char *id)
@@ -43,7 +43,10 @@ static void fails(struct past *past, const char *text, enum err_code code, const
 	assert_string_equal(ref.id, "untouched");
 }
 
-/* 0-1-2-3-4 with 5 beside 3; main on 4; tags start on 0, rel/2.0 on 2. */
+/*
+ * Make the nodes 0 to 4, each made from the previous one, and node 5, made from node 2.  HEAD of
+ * main is node 4.  The tag start is on node 0, and the tag rel/2.0 on node 2.
+ */
 static void some_history(struct past *past)
 {
 	past_line(past, 5, START);
@@ -115,7 +118,7 @@ static void ids_and_their_prefixes_lead_to_nodes(void **state)
 	resolves(past, text, past->id[2]);
 }
 
-/* Give a node another id; what names it is not changed. */
+/* Give a node another id.  References to the node are not changed. */
 static void rename_node(struct past *past, const char *from, const char *to)
 {
 	past_sql(past, "UPDATE node SET id = '%s' WHERE id = '%s'", to, from);
@@ -138,7 +141,7 @@ static void an_ambiguous_prefix_lists_the_candidates(void **state)
 		rename_node(past, past->id[i], id);
 	}
 	fails(past, "cafe", ERR_INVALID, "cafe00000007, cafe00000008, and more");
-	/* A tag comes before an id. */
+	/* a tag takes precedence over an id */
 	past_ok(past, history_tag_set(&past->history, "cafe", past->id[0], past_err(past)));
 	resolves(past, "cafe", past->id[0]);
 }

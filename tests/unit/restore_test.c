@@ -1,4 +1,7 @@
-/* restore: plans see what is there; nothing is touched against them; all of a state comes back. */
+/*
+ * Tests of restore: plans have the present state, nothing is changed against a plan, and a whole
+ * state comes back.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,7 +58,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A bundle of these records whose contents are after:KEY and before:KEY for k in "a" and "b". */
+/* Make a bundle of these records.  It has the contents with the keys "a" and "b". */
 static struct bundle *make_bundle(const char *records)
 {
 	static const char *const rows[][2] = { { "a", "after\n" }, { "b", "before\n" } };
@@ -337,7 +340,7 @@ static void links_on_the_way_are_refused(void **state)
 	assert_non_null(strstr(err.text, "'/d' is a link"));
 	sh("rm d; echo file >d");
 	assert_null(restore_plan(bundle, &options, &err));
-	/* Put there after the plan was made. */
+	/* the link is made after the plan */
 	sh("rm d; mkdir -p d/e");
 	owned(restore_plan_freep) struct restore *restore = plan(bundle, BUNDLE_AFTER, true);
 	sh("rm -r d; ln -s away d");

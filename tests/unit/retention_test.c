@@ -1,4 +1,4 @@
-/* retention: which nodes stay as history grows. */
+/* Tests of retention: which nodes are kept as the history grows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #define WEEK (7 * DAY)
 #define NOW (INT64_C(1700000000) * WHEN_SECOND + 17 * MINUTE)
 
-/* A node as history_add would store it, but in the transaction that is open. */
+/* Store a node as history_add does, but in the transaction that is open. */
 static void insert_as(struct past *past, const char *parent, struct node node, char id[NODE_ID])
 {
 	static uint64_t nonce;
@@ -44,7 +44,10 @@ static void insert(struct past *past, const char *parent, const struct hash *tre
 	insert_as(past, parent, (struct node){ .tree = *tree, .time = time }, id);
 }
 
-/* A line of nodes from `oldest` ago to `newest` ago; the last one's id in id. */
+/*
+ * Store a chain of nodes, whose ages go from oldest to newest in steps.  The id of the last node is
+ * written to id.  Returns the number of nodes.
+ */
 static size_t insert_line(struct past *past, const char *parent, const struct hash *tree,
 	int64_t oldest, int64_t newest, int64_t step, char id[NODE_ID])
 {
@@ -85,7 +88,10 @@ static int64_t count_between(struct past *past, int64_t oldest, int64_t newest)
 	return count;
 }
 
-/* Buckets of the calendar that a band of ages touches, with a node every `step`. */
+/*
+ * Returns the number of buckets of this length that have a node, if nodes are 'step' apart and
+ * their ages are between newest and oldest.
+ */
 static int64_t buckets(int64_t oldest, int64_t newest, int64_t step, int64_t length)
 {
 	int64_t count = 0, last = -1, shift = length == WEEK ? 3 * DAY : 0;
@@ -122,7 +128,7 @@ static void a_year_thins_along_the_curve(void **state)
 	assert_int_equal(
 		fixture_number(past->fixture, "SELECT count(*) FROM tombstone"), result.dropped);
 
-	/* The head stays beside the curve, the first node, too. */
+	/* HEAD and the first node are kept in addition to one node of each bucket */
 	assert_int_equal(count_between(past, HOUR, 0), 7);
 	assert_int_equal(count_between(past, DAY, HOUR + 1), buckets(DAY, HOUR + 1, step, HOUR));
 	assert_int_equal(
@@ -133,7 +139,7 @@ static void a_year_thins_along_the_curve(void **state)
 	assert_in_range(count_between(past, 30 * DAY, DAY + 1), 29, 30);
 	assert_in_range(count_between(past, year, 30 * DAY + 1), 48, 50);
 
-	/* One line still, whose every parent is there. */
+	/* the nodes are still one chain, and every parent exists */
 	assert_int_equal(
 		fixture_number(past->fixture, "SELECT count(*) FROM node WHERE parent IS NULL"), 1);
 	assert_int_equal(
@@ -161,7 +167,7 @@ static void daily_runs_give_the_same_as_one(void **state)
 		past_ok(past, retention_run(&past->history, &options, NULL, NULL, &result,
 				      past_err(past)));
 	}
-	/* 90 to 60 days: the first node, the last of each week, HEAD. */
+	/* of the nodes that are 90 to 60 days old: the first, the last of each week, and HEAD */
 	assert_int_equal(result.kept, 2 + buckets(90 * DAY, 60 * DAY + HOUR, HOUR, WEEK));
 }
 
@@ -169,9 +175,10 @@ static void recent_nodes_behind_every_head_stay(void **state)
 {
 	static const struct {
 		uint64_t keep;
-		int64_t kept; /* of 100 nodes in one old hour */
+		/* number of kept nodes of 100 nodes in the same hour, some hours ago */
+		int64_t kept;
 	} cases[] = {
-		/* HEAD, the first, and the newest of what is left */
+		/* HEAD, the first node, and the newest of the others */
 		{ 0, 3 },
 		{ 1, 3 },
 		{ 2, 4 },
@@ -216,7 +223,7 @@ static void what_matters_is_kept(void **state)
 		{ 2, 300 * DAY - 4, false }, { 8, 300 * DAY - 5, true }, /* pending */
 		{ 9, 300 * DAY - 6, true },                              /* HEAD */
 		{ 1, 31 * DAY + 1, false },                              /* an old tip */
-		{ 3, 300 * DAY - 7, true }, /* of what is left the newest of its week */
+		{ 3, 300 * DAY - 7, true }, /* the newest of the unprotected nodes of its week */
 	};
 
 	for (size_t i = 0; i < COUNT(nodes); i++)
@@ -275,7 +282,10 @@ static void a_limit_of_bytes_drops_the_oldest(void **state)
 	struct past *past = *state;
 	char id[NODE_ID] = "";
 
-	/* Ten nodes, a day apart, each with a kilobyte of its own and one in common. */
+	/*
+	 * Ten nodes, a day apart.  Each has a file of 1 KiB of its own, and all have another file
+	 * of 1 KiB in common.
+	 */
 	for (int i = 0; i < 10; i++) {
 		owned_mem struct treebuild *build = mem_alloc(sizeof(*build));
 		owned_mem char *own = fixture_noise(1024, 100 + (uint64_t)i);
@@ -303,7 +313,7 @@ static void a_limit_of_bytes_drops_the_oldest(void **state)
 	assert_false(all.over_limit);
 	assert_int_equal(retain(past, 1, stats.bytes - 1, true).kept, 9);
 
-	/* HEAD and the first are protected; then 8 and 7 fit, 6 does not. */
+	/* HEAD and the first node are protected; nodes 8 and 7 still fit, and node 6 does not */
 	struct retention_result result = retain(past, 1, 1072 + 4 * each + each / 2, false);
 	assert_int_equal(result.kept, 4);
 	assert_false(result.over_limit);
@@ -345,7 +355,8 @@ static void what_a_person_described_goes_last(void **state)
 		bool kept, fits;
 	} nodes[] = {
 		{ NODE_INIT, "init from src", true, true }, { NODE_MANUAL, "older", true, false },
-		{ NODE_MANUAL, "commit: own", false, false }, /* made from its paths */
+		/* the message was made from the changed paths */
+		{ NODE_MANUAL, "commit: own", false, false },
 		{ NODE_AUTO, "auto: own", false, false },
 		{ NODE_MANUAL, "before the migration", true, true },
 		{ NODE_EXEC, "candidate-1: make", false, false },
@@ -380,7 +391,9 @@ static void what_a_person_described_goes_last(void **state)
 			insert_as(past, i ? past->id[i - 1] : "", node, past->id[i]);
 		}
 		past_workspace(past, "main", past->id[COUNT(nodes) - 1]);
-		/* The first and HEAD stay in any case: there is room for one more. */
+		/*
+		 * the first node and HEAD are always kept; the limit leaves room for one more node
+		 */
 		retain(past, 1, run ? 3 * 1400 : 0, false);
 		for (size_t i = 0; i < COUNT(nodes); i++)
 			if (past_has(past, past->id[i]) != (run ? nodes[i].fits : nodes[i].kept))
@@ -390,7 +403,10 @@ static void what_a_person_described_goes_last(void **state)
 	}
 }
 
-/* The journal names every node; only where HEAD was sent is what undo will be asked for. */
+/*
+ * The journal has an entry for every node.  But undo can only lead to nodes that HEAD was moved
+ * from or to.
+ */
 static void where_head_was_sent_stays_for_undo(void **state)
 {
 	struct past *past = *state;
@@ -477,12 +493,15 @@ static void the_caller_hears_of_each_and_can_stop(void **state)
 }
 
 struct guest {
-	struct db *db; /* as another process has it */
+	struct db *db; /* another connection, as another process would have it */
 	int64_t seen;
 	size_t commits;
 };
 
-/* What others see changes with each transaction: between two of them they may write. */
+/*
+ * Count the transactions that another connection sees.  Other processes can write between two of
+ * them.
+ */
 static int look_beside(void *arg, const struct node *node, struct err *err)
 {
 	struct guest *guest = arg;

@@ -1,7 +1,7 @@
 /*
- * store_fixture - a real, empty store in a directory of its own, for tests.
+ * store_fixture - a real, empty store in a new directory, for tests.
  *
- * Include after <cmocka.h>.
+ * Include this header after <cmocka.h>.
  */
 #pragma once
 #include <fcntl.h>
@@ -99,7 +99,7 @@ static inline int fixture_teardown(void **state)
 
 #define fixture_test(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
-/* Bytes that do not compress, the same for the same seed. */
+/* Returns bytes that cannot be compressed.  The same seed gives the same bytes. */
 static inline char *fixture_noise(size_t len, uint64_t seed)
 {
 	uint64_t x = seed * 0x9e3779b97f4a7c15u + 1;
@@ -130,7 +130,7 @@ static inline struct hash fixture_put_noise(struct fixture *fixture, size_t len,
 	return fixture_put(fixture, bytes, len);
 }
 
-/* Whether the store gives back exactly these bytes. */
+/* Whether the store has an object with exactly these bytes. */
 static inline bool fixture_holds(
 	struct fixture *fixture, const struct hash *hash, const void *bytes, size_t len)
 {
@@ -203,7 +203,7 @@ static inline void fixture_remove_pack(struct fixture *fixture, uint32_t pack)
 	assert_int_equal(unlinkat(fixture->rootfd, name, 0), 0);
 }
 
-/* Make the next object go to a pack of its own. */
+/* Have the next object written to a new pack. */
 static inline void fixture_next_pack(struct fixture *fixture)
 {
 	owned_fd int fd = -1;
@@ -227,10 +227,10 @@ static inline int fixture_sweep(struct fixture *fixture,
 	return store_sweep(fixture->store, &sweeper, freed, &fixture->err);
 }
 
-/* What store_verify finds: the faults one after the other, as text. */
+/* The faults that store_verify reports.  'text' has one line for each. */
 struct fixture_faults {
 	size_t count;
-	size_t objects; /* of them with a key */
+	size_t objects; /* number of these faults that have a key */
 	struct buf text;
 	struct object_key last;
 };
@@ -247,7 +247,7 @@ static inline void fixture_fault(void *arg, const struct store_fault *fault)
 	buf_addf(&faults->text, "%s%s\n", fault->key.type ? "object: " : "", fault->what);
 }
 
-/* Text of all faults; "" when there are none. */
+/* Returns the lines of all faults, or "" if there are none. */
 static inline char *fixture_verify(struct fixture *fixture)
 {
 	struct fixture_faults faults = { .text = BUF_INIT };

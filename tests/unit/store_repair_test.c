@@ -1,4 +1,4 @@
-/* store_repair: what can be read comes back, the rest is put aside and forgotten. */
+/* Tests of store_repair: intact objects come back, and damaged packs are put into quarantine. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,10 @@ static void fill(struct fixture *fixture)
 	assert_ok(fixture, store_flush(fixture->store, &fixture->err));
 }
 
-/* Files in quarantine/ whose name starts with that of a pack and holds the year. */
+/*
+ * Returns the number of files in quarantine/ that come from a pack.  Checks that each has this
+ * size, and the year in its name.
+ */
 static int in_quarantine(struct fixture *fixture, uint32_t pack, off_t size)
 {
 	int fd = openat(fixture->rootfd, "quarantine", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -55,14 +58,14 @@ static void repair(struct fixture *fixture, uint64_t want_rescued, uint64_t want
 	assert_int_equal(rescued, want_rescued);
 	assert_int_equal(dropped, want_dropped);
 	fixture_assert_sound(fixture);
-	/* Nothing is left for a second time. */
+	/* a second repair finds nothing to do */
 	assert_ok(fixture, store_repair(fixture->store, &rescued, &dropped, &fixture->err));
 	assert_int_equal(rescued, 0);
 	assert_int_equal(dropped, 0);
 	fixture_assert_sound(fixture);
 }
 
-/* All but the objects from first to end (exclusive) are there. */
+/* Check that the store has all objects except those from first to end, without end itself. */
 static void assert_all_but(struct fixture *fixture, uint64_t first, uint64_t end)
 {
 	for (uint64_t seed = 0; seed < OBJECTS; seed++)
@@ -120,7 +123,7 @@ static void drops_a_damaged_object_and_keeps_the_pack_aside(void **state)
 	repair(fixture, 0, 1);
 	assert_int_equal(in_quarantine(fixture, 1, PLACE(OBJECTS)), 1);
 	assert_all_but(fixture, 3, 4);
-	/* Gone from the index, so it can be stored again. */
+	/* the object is not in the index any more, so it can be stored again */
 	fixture_put_noise(fixture, SIZE, 3);
 	assert_ok(fixture, store_flush(fixture->store, &fixture->err));
 	assert_all_but(fixture, 0, 0);
@@ -157,7 +160,7 @@ static void keeps_what_is_before_a_cut(void **state)
 	fixture_put_noise(fixture, SIZE, 9);
 	assert_ok(fixture, store_flush(fixture->store, &fixture->err));
 	fixture_assert_sound(fixture);
-	/* What was put aside stays as it was. */
+	/* the copy in quarantine/ is not changed */
 	assert_int_equal(in_quarantine(fixture, 1, PLACE(8) + 100), 1);
 }
 
@@ -206,7 +209,7 @@ static void uses_the_second_copy_when_the_first_is_damaged(void **state)
 				   &fixture->err));
 	fixture_put_noise(fixture, SIZE, 0);
 	assert_ok(fixture, store_flush(fixture->store, &fixture->err));
-	/* The index knows the first copy, which is damaged; the second has no row. */
+	/* the row refers to the first copy, which is damaged; the second copy has no row */
 	assert_ok(fixture,
 		db_exec(fixture->db,
 			"INSERT OR REPLACE INTO fresh SELECT * FROM kept WHERE offset = 16",
@@ -253,7 +256,7 @@ static void rescues_the_tail_of_a_dead_writer(void **state)
 	repair(fixture, 1, 0);
 	assert_true(fixture_holds_noise(fixture, 2 << 20, 50));
 	assert_false(fixture_holds_noise(fixture, 10, 51));
-	/* Torn as it may be, it is no damage. */
+	/* an incomplete record behind the recorded end does not count as damage */
 	assert_int_equal(in_quarantine(fixture, 1, 0), 0);
 }
 

@@ -1,4 +1,7 @@
-/* store_sweep: the living stay, the dead go, a crash or damage loses nothing. */
+/*
+ * Tests of store_sweep: live objects stay, dead objects go, and neither a crash nor damage loses an
+ * object.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +17,7 @@
 
 #define SIZE 10000
 
-/* Objects are noise of SIZE bytes; those whose seed is in the set are alive. */
+/* Objects of SIZE bytes that cannot be compressed.  Those in the list are alive. */
 struct alive {
 	struct hash list[64];
 	size_t count;
@@ -168,7 +171,7 @@ static void keeps_one_of_two_copies(void **state)
 	struct alive alive = { 0 };
 
 	put_range(fixture, 0, 2);
-	/* A rolled back flush leaves records nobody points at. */
+	/* a flush that was rolled back leaves records to which no row refers */
 	fixture_put_noise(fixture, SIZE, 2);
 	assert_ok(fixture, db_begin(fixture->db, &fixture->err));
 	assert_ok(fixture, store_flush(fixture->store, &fixture->err));
@@ -232,7 +235,7 @@ static void serves_a_reader_that_was_open_before(void **state)
 	sweep(fixture, &alive);
 	assert_true(fixture_holds_noise(&reader, SIZE, 4));
 	assert_true(fixture_holds_noise(&reader, SIZE, 5));
-	/* Everything goes and the pack is used again; the reader has its file open. */
+	/* all objects go, and the pack is used again while the reader has its file open */
 	sweep(fixture, &(struct alive){ 0 });
 	put_range(fixture, 20, 24);
 	assert_true(fixture_holds_noise(&reader, SIZE, 22));
@@ -274,7 +277,7 @@ static void leaves_a_damaged_living_record_where_it_is(void **state)
 		for (uint64_t seed = 0; seed < 5; seed++)
 			assert_int_equal(fixture_holds_noise(fixture, SIZE, seed), seed != 2);
 	}
-	/* Were the bit to come back, so would the object. */
+	/* when the bit is flipped back, the object can be read again */
 	fixture_flip(fixture, 1, offset_of(fixture, 2) + PACK_HEADER + 99);
 	sweep(fixture, &alive);
 	assert_exactly_alive(fixture, 0, 10, &alive);
@@ -321,7 +324,7 @@ static void goes_on_when_a_pack_file_is_missing(void **state)
 	assert_int_equal(fixture_number(fixture, "SELECT count(*) FROM every_object"), 6);
 }
 
-/* Ends the process when it is asked about one object too many. */
+/* Ends the process after live() was called 'left' times. */
 struct doomed {
 	struct alive *alive;
 	int left;
@@ -372,15 +375,15 @@ static void survives_being_killed_anywhere(void **state)
 	fixture_assert_sound(fixture);
 }
 
-/* Another writer, who has its turn before each pack. */
+/* Another writer.  The sweep lets it write before each pack. */
 struct busy {
-	struct alive alive; /* first */
+	struct alive alive; /* must be the first member, for is_alive */
 	struct fixture *fixture;
 	unsigned turns;
 	bool open;
 };
 
-/* It stores what is there, dead, and not yet looked at, and something new. */
+/* Store an object that exists, is dead and was not swept yet.  Also store a new object. */
 static int take_turn(void *arg, struct err *err)
 {
 	struct busy *busy = arg;
@@ -424,7 +427,10 @@ static void lets_others_write_between_packs(void **state)
 	for (uint64_t seed = 0; seed < 20; seed += 5)
 		add_alive(&busy.alive, seed);
 	assert_ok(fixture, store_sweep(fixture->store, &sweeper, &freed, &fixture->err));
-	/* One for each, and one for the last, which had to be counted again. */
+	/*
+	 * one turn for each of the 4 packs, and one more for the last pack, whose rows were counted
+	 * again
+	 */
 	assert_int_equal(busy.turns, 5);
 	assert_false(busy.open);
 	assert_true(freed.objects > 8);
@@ -433,9 +439,9 @@ static void lets_others_write_between_packs(void **state)
 }
 
 #define TINY 64
-#define TINY_OBJECTS 4000 /* of one pack: several slices */
+#define TINY_OBJECTS 4000 /* number of objects in one pack; they take several slices */
 
-/* Before each slice somebody needs one of the last of the pack again, and stores something new. */
+/* Before each slice, store one of the last objects of the pack again, and a new object. */
 static int take_slice(void *arg, struct err *err)
 {
 	struct busy *busy = arg;

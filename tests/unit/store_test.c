@@ -1,4 +1,4 @@
-/* store: keep, give back, flush; many writers; what a dead one leaves. */
+/* Tests of store: put, get and flush, several writers, and the data that a killed writer leaves. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -140,7 +140,7 @@ static void forgets_only_what_was_not_flushed(void **state)
 
 	fixture_put_noise(fixture, 500, 1);
 	assert_ok(fixture, store_flush(fixture->store, &fixture->err));
-	/* More than the output buffer, so that some of it is in the file. */
+	/* the object exceeds the output buffer, so a part of it is in the file */
 	fixture_put_noise(fixture, 3 << 20, 2);
 	fixture_put_noise(fixture, 500, 3);
 	assert_true(fixture_holds_noise(fixture, 3 << 20, 2));
@@ -198,7 +198,7 @@ static void flushes_inside_the_callers_transaction(void **state)
 	db_rollback(fixture->db);
 	assert_false(fixture_holds_noise(fixture, 500, 1));
 
-	/* A later flush is right again, although the first bytes are dead weight. */
+	/* a later flush succeeds, although the bytes of the first flush have no rows */
 	fixture_put_noise(fixture, 500, 1);
 	fixture_put_noise(fixture, 500, 2);
 	assert_ok(fixture, store_flush(fixture->store, &fixture->err));
@@ -208,7 +208,10 @@ static void flushes_inside_the_callers_transaction(void **state)
 	fixture_assert_sound(fixture);
 }
 
-/* In another process, once gate is closed: put n objects of noise, one flush each. */
+/*
+ * Start a process that waits until gate is closed.  It then puts n objects, with a flush after
+ * each.
+ */
 static pid_t start_writer(struct fixture *fixture, const int gate[2], uint64_t seed, int n)
 {
 	pid_t pid = fork();
@@ -244,7 +247,7 @@ static void lets_two_processes_write_at_once(void **state)
 
 	fixture_close(fixture);
 	assert_int_equal(pipe(gate), 0);
-	/* Half of what they store is the same. */
+	/* half of the objects of the two writers are the same */
 	pid_t first = start_writer(fixture, gate, 100, 40);
 	pid_t second = start_writer(fixture, gate, 120, 40);
 	close(gate[0]);
@@ -261,7 +264,7 @@ static void lets_two_processes_write_at_once(void **state)
 	fixture_assert_sound(fixture);
 }
 
-/* What one looks up all along must not decide where it writes. */
+/* The read transaction of store_reading_begin must not decide where the same process writes. */
 static void a_reading_writer_does_not_write_over_another(void **state)
 {
 	struct fixture *fixture = *state;
@@ -316,7 +319,7 @@ static void gives_each_writer_a_pack_of_its_own(void **state)
 		fixture_number(fixture, "SELECT count(DISTINCT pack) FROM every_object"), 1);
 	assert_true(fixture_holds_noise(fixture, 1000, 1));
 	assert_true(fixture_holds_noise(fixture, 1000, 2));
-	/* The object both stored counts once, in every total. */
+	/* an object that both have stored counts once in every total */
 	fixture_assert_sound(fixture);
 }
 
@@ -332,7 +335,10 @@ static int64_t log_size(struct fixture *fixture, uint32_t *magic)
 	return st.st_size;
 }
 
-/* A part of the log that looks whole would take the database back to what it was. */
+/*
+ * The log must be empty after db_checkpoint.  If a part of it looked valid, SQLite would return to
+ * an older state of the database.
+ */
 static void empties_a_long_log_at_once(void **state)
 {
 	struct fixture *fixture = *state;
@@ -349,7 +355,7 @@ static void empties_a_long_log_at_once(void **state)
 		db_checkpoint(fixture->db);
 		int64_t after = log_size(fixture, &magic);
 		assert_int_equal(magic, 0);
-		/* The short one keeps its room, the long one nothing. */
+		/* a short log keeps its size, and a long log is truncated */
 		assert_int_equal(before > 1 << 20, i == 1);
 		assert_int_equal(after, i ? 0 : before);
 		fixture_reopen(fixture);
@@ -358,7 +364,10 @@ static void empties_a_long_log_at_once(void **state)
 	fixture_assert_sound(fixture);
 }
 
-/* Rows begin in a small table, and a large batch goes into the large one at once. */
+/*
+ * Rows are first inserted into the small table "fresh".  When it has many rows, they are moved to
+ * "object".
+ */
 static void moves_rows_when_there_are_many(void **state)
 {
 	struct fixture *fixture = *state;
@@ -367,11 +376,13 @@ static void moves_rows_when_there_are_many(void **state)
 	uint64_t seed = 0;
 
 	for (size_t i = 0; i < batches; i++) {
-		/* The last batch is what is too much. */
+		/* only the last batch exceeds the limit */
 		assert_int_equal(fixture_number(fixture, "SELECT count(*) FROM fresh"), i * batch);
 		for (size_t n = 0; n < batch; n++)
 			fixture_put_noise(fixture, 16, seed++);
-		/* Others hold the same, unflushed, while the rows move. */
+		/*
+		 * another store has some of the same objects, not flushed, while the rows are moved
+		 */
 		if (i == batches - 1) {
 			fixture_open(&other, 0);
 			fixture_put_noise(&other, 16, 0);
@@ -398,8 +409,8 @@ static void moves_rows_when_there_are_many(void **state)
 }
 
 /*
- * The rows of a full pack may still be in a transaction of the first writer
- * when a second one looks for a pack to go on with.
+ * The rows of a full pack may still be in an open transaction of the first writer when a second
+ * writer looks for a pack to continue.
  */
 static void holds_a_full_pack_until_its_rows_are_committed(void **state)
 {
@@ -408,7 +419,7 @@ static void holds_a_full_pack_until_its_rows_are_committed(void **state)
 
 	fixture_put_noise(fixture, 1000, 1);
 	assert_ok(fixture, store_flush(fixture->store, &fixture->err));
-	/* As if it had been filled nearly to the brim, without the wait. */
+	/* make the store believe that the pack is nearly full, to save the time of filling it */
 	fixture->store->out_end = fixture->store->out_synced = STORE_PACK_TARGET - 100;
 	assert_ok(fixture, db_begin(fixture->db, &fixture->err));
 	fixture_put_noise(fixture, 1000, 2);
@@ -469,7 +480,10 @@ static void *put_many(void *arg)
 		owned_mem char *bytes = fixture_noise(3000, i);
 		struct hash hash;
 
-		/* Half of it compresses, so that threads meet in the middle of a put. */
+		/*
+		 * half of each object can be compressed, so that threads meet in the middle of a
+		 * put
+		 */
 		memset(bytes, 0, 1500);
 		r = store_put(fixture->store, OBJECT_BLOB, bytes, 3000, &hash, &err);
 	}

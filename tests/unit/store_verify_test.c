@@ -1,4 +1,4 @@
-/* store_verify: every planted fault is found, and nothing else. */
+/* Tests of store_verify: every planted fault is found, and no other fault is reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #define SIZE 3000
 #define OBJECTS 30
 
-/* Where object n is: they are stored one behind the other, as they are. */
+/* Offset of the record of object n.  The objects are stored in order and without compression. */
 #define PLACE(n) (PACK_START + (n) * (PACK_HEADER + SIZE))
 
 static void fill(struct fixture *fixture)
@@ -41,12 +41,12 @@ static void finds_nothing_in_a_sound_store(void **state)
 		verify.bytes, OBJECTS * (SIZE + PACK_HEADER) + 10 * ((1 << 20) + PACK_HEADER));
 }
 
-/* One way to damage a store, and the complaint about it. */
+/* A way to damage a store, and the fault that store_verify must report. */
 struct fault_case {
 	const char *name;
-	uint64_t flip;   /* a bit of pack 1 */
-	off_t truncate;  /* pack 1 to this size */
-	const char *sql; /* done to the index */
+	uint64_t flip;   /* offset of a byte of pack 1, in which a bit is flipped */
+	off_t truncate;  /* size to which pack 1 is truncated */
+	const char *sql; /* statements that change the index */
 	const char *expect;
 };
 
@@ -208,7 +208,7 @@ static void finds_a_damaged_database(void **state)
 	fixture_close(fixture);
 	memset(page, 0xa5, sizeof(page));
 	owned_fd int fd = openat(fixture->rootfd, "strata.db", O_RDWR | O_CLOEXEC);
-	/* Pages from the sixth on hold rows of objects. */
+	/* pages from the sixth on contain rows of objects */
 	assert_int_equal(pwrite(fd, page, sizeof(page), 6 * sizeof(page)), sizeof(page));
 	fixture_open(fixture, 0);
 	owned_mem char *found = fixture_verify(fixture);

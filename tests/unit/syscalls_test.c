@@ -1,4 +1,4 @@
-/* syscalls: the table is in order. */
+/* Tests of syscalls: every line of the table is consistent. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +38,7 @@ static void arguments_are_those_of_a_call(void **state)
 		assert_argument(call->flags);
 		assert_argument(call->dirfd2);
 		assert_argument(call->path2);
-		/* A descriptor alone, a path alone, or a path behind its descriptor. */
+		/* a call has a descriptor, or a path, or a path directly after its descriptor */
 		if (call->dirfd != SYSCALLS_NONE && call->path != SYSCALLS_NONE)
 			assert_int_equal(call->path, call->dirfd + 1);
 		if (call->does == SYSCALLS_RENAME || call->does == SYSCALLS_LINK)

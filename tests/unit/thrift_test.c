@@ -1,4 +1,4 @@
-/* thrift: the bytes of the compact protocol, and every way they can be wrong. */
+/* Tests of thrift: the bytes of the compact protocol, and every kind of fault in them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static void writes_what_the_protocol_says(void **state)
 		0x11,                   /* 4: true */
 		0x12,                   /* 5: false */
 		0x38, 0x02, 'h', 'i',   /* 8: bytes */
-		0x05, 0x30, 0xac, 0x02, /* 24, too far for a difference: i32 150 */
+		0x05, 0x30, 0xac, 0x02, /* 24, an id too far for one byte: i32 150 */
 		0x1c,                   /* 25: struct */
 		0x15, 0x00,             /*     1: i32 0 */
 		0x00,                   /* end */
@@ -27,7 +27,7 @@ static void writes_what_the_protocol_says(void **state)
 		0x19, 0x1c, 0x00,       /* 27: list of one empty struct */
 		0x19, 0xf8, 0x0f,       /* 28: list of 15 bytes */
 		0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-		0x00, /* which are empty */
+		0x00, /* the 15 empty items end here */
 		0x00, /* end */
 	};
 	owned(buf_release) struct buf out = BUF_INIT;
@@ -56,7 +56,7 @@ static void writes_what_the_protocol_says(void **state)
 	assert_memory_equal(out.data, golden, sizeof(golden));
 }
 
-/* Everything a struct may hold, in field 1 to 9, and 77 in field 20. */
+/* Write a struct with every type of value in the fields 1 to 9, and 77 in field 20. */
 static void put_all(struct buf *out)
 {
 	struct thrift_out to = thrift_out_to(out);
@@ -168,11 +168,11 @@ static void refuses_what_cannot_be(void **state)
 		CASE("\x05\x00\x00\x00"),         /* id 0 */
 		CASE("\x05\x01\x00\x00"),         /* id -1 */
 		CASE("\x05\x80\x80\x04\x00\x00"), /* id 32768 */
-		CASE("\x15\x80\x00\x00"),         /* number longer than need be */
+		CASE("\x15\x80\x00\x00"),         /* number with more bytes than needed */
 		CASE("\x18\x05"
-		     "four\x00"),                         /* bytes that are not there */
+		     "four\x00"),                         /* fewer bytes than the length states */
 		CASE("\x19\xf5\xff\xff\xff\xff\x0f\x00"), /* list of 4 Gi items */
-		CASE("\x19\x10\x00\x00"),                 /* list of no type */
+		CASE("\x19\x10\x00\x00"),                 /* list with the item type 0 */
 		CASE("\x1b\xff\xff\xff\xff\x0f\x55\x00"), /* map of 4 Gi items */
 #undef CASE
 	};

@@ -1,4 +1,4 @@
-/* verify: each planted fault is found, and attributed to the nodes it touches. */
+/* Tests of verify: each planted fault is found, with the nodes that it affects. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ struct found {
 		uint64_t total;
 	} list[FOUND_MAX];
 	struct verify verify;
-	uint64_t done, total; /* last progress */
+	uint64_t done, total; /* the progress that was reported last */
 	bool backwards;
 };
 
@@ -67,7 +67,10 @@ static void show(const struct found *found)
 	}
 }
 
-/* A fault whose text has this in it, touching exactly the nodes with these numbers, was found. */
+/*
+ * Check that a fault was found whose text contains 'says', and which affects exactly the nodes with
+ * these numbers.
+ */
 static void expect(struct past *past, struct found *found, const char *says, const char *numbers)
 {
 	for (size_t i = 0; i < found->count; i++) {
@@ -80,7 +83,7 @@ static void expect(struct past *past, struct found *found, const char *says, con
 				matched += !strcmp(found->list[i].nodes[j], past->id[*n - '0']);
 		if (matched == strlen(numbers) && found->list[i].n_nodes == matched &&
 			found->list[i].total == matched) {
-			found->list[i].what[0] = '\0'; /* each is expected once */
+			found->list[i].what[0] = '\0'; /* a fault must not be expected twice */
 			return;
 		}
 	}
@@ -96,7 +99,7 @@ static void expect_count(struct found *found, size_t count)
 	}
 }
 
-/* Where the record of an object is. */
+/* Returns the offset of an object's record, and sets *pack to its pack. */
 static uint64_t place_of(
 	struct past *past, enum object_type type, const struct hash *hash, uint32_t *pack)
 {
@@ -146,7 +149,10 @@ static void fill_object(const struct hash *hash, const char *type, const char *s
 	snprintf(out, 100, "%s %.12s: %s", type, hash_hex(hash, hex), says);
 }
 
-/* Nodes 0 to 5 of past_line: a=N, d/common=same, d/x=N/2; and one more of everything. */
+/*
+ * Make the nodes 0 to 5 of past_line, where node N has a=N, d/common=same and d/x=N/2.  Also make a
+ * tag, a second workspace and a movement of its HEAD.
+ */
 static void some_history(struct past *past)
 {
 	past_line(past, 6, START);
@@ -237,7 +243,7 @@ static void a_flipped_bit_in_a_directory_touches_the_nodes_that_have_it(void **s
 	struct found found;
 
 	some_history(past);
-	struct hash shared = dir_of(past, past->id[2]); /* d of 2 and 3 */
+	struct hash shared = dir_of(past, past->id[2]); /* the directory d of the nodes 2 and 3 */
 	struct hash root = tree_of(past, past->id[5]);
 	flip(past, OBJECT_TREE, &shared);
 	flip(past, OBJECT_TREE, &root);
@@ -295,7 +301,7 @@ static void a_truncated_pack_touches_what_was_behind_the_cut(void **state)
 	uint32_t pack;
 
 	some_history(past);
-	/* Everything of node 5 was written after everything of node 4. */
+	/* all objects of node 5 were written after those of node 4 */
 	struct hash file = blob("5"), root = tree_of(past, past->id[5]);
 	fixture_truncate(past->fixture, 1, (off_t)place_of(past, OBJECT_BLOB, &file, &pack) + 10);
 	verify(past, &found);
@@ -303,7 +309,7 @@ static void a_truncated_pack_touches_what_was_behind_the_cut(void **state)
 	expect(past, &found, "pack 00000001: ", "");
 	fill_object(&root, "tree", "", says);
 	expect(past, &found, says, "5");
-	/* The root of 5 cannot be read, so what it needs is needed by nobody known. */
+	/* the root of node 5 cannot be read, so it is not known that node 5 needs the blob */
 	fill_object(&file, "blob", "", says);
 	expect(past, &found, says, "");
 	for (size_t i = 0; i < found.count; i++)
@@ -345,13 +351,13 @@ static void the_count_of_nodes_is_exact_when_the_list_is_not(void **state)
 	expect_count(&found, 1);
 	assert_int_equal(found.list[0].n_nodes, VERIFY_NODES_LISTED);
 	assert_int_equal(found.list[0].total, VERIFY_NODES_LISTED + 9);
-	/* Newest first. */
+	/* the newest node is first */
 	assert_string_equal(found.list[0].nodes[0], past->id[VERIFY_NODES_LISTED + 8]);
 }
 
 /* ------------------------------------------------------------- wrong trees */
 
-/* A node whose root holds the entries given. */
+/* Add a node whose root has these entries. */
 static void add_tree(struct past *past, const struct entry *entries, size_t n, int number)
 {
 	owned_mem struct treebuild *build = mem_alloc(sizeof(*build));
@@ -397,7 +403,10 @@ static struct entry list_of(struct past *past, const char *name, uint64_t second
 	return file;
 }
 
-/* Wrong claims are found whether or not the thing itself was seen with a right one before. */
+/*
+ * Wrong claims about an object are found, even if a right claim about the same object was checked
+ * before.
+ */
 static void wrong_sums_and_lengths_are_found(void **state)
 {
 	struct past *past = *state;
@@ -426,7 +435,7 @@ static void wrong_sums_and_lengths_are_found(void **state)
 			bad[3].count = 1001;
 		add_tree(past, bad, 4, i);
 	}
-	/* The same wrong claim again, in another directory. */
+	/* make the same wrong claim in another directory */
 	struct entry again[2] = { good[0], good[1] };
 	again[0].count++;
 	add_tree(past, again, 2, 6);
@@ -514,16 +523,16 @@ static void objects_that_do_not_decode_are_found(void **state)
 static void inner_nodes_must_hold_what_they_are_said_to(void **state)
 {
 	static const struct {
-		int level; /* of the parent */
+		int level; /* level of the parent */
 		const char *last[2];
 		uint64_t count[2];
-		const char *says; /* NULL: sound */
+		const char *says; /* NULL: the tree is sound */
 	} cases[] = {
 		{ 1, { "b", "d" }, { 2, 2 }, NULL },
 		{ 1, { "b", "d" }, { 2, 3 }, "is said to hold 3 entries" },
 		{ 1, { "b", "e" }, { 2, 2 }, "holds other names" },
 		{ 1, { "c", "d" }, { 2, 2 }, "holds other names" },
-		{ 1, { "c", "d" }, { 1, 2 }, "holds other names" }, /* c is in the next one, too */
+		{ 1, { "c", "d" }, { 1, 2 }, "holds other names" }, /* both children have a c */
 		{ 2, { "b", "d" }, { 2, 2 }, "wrong level" },
 	};
 	struct past *past = *state;
@@ -557,7 +566,7 @@ static void inner_nodes_must_hold_what_they_are_said_to(void **state)
 	verify(past, &found);
 	for (size_t i = 1; i < COUNT(cases); i++)
 		expect(past, &found, cases[i].says, (char[]){ (char)('0' + i), '\0' });
-	/* In these, both children are wrong. */
+	/* in the cases 3 and 5, both children are wrong */
 	expect(past, &found, "holds other names", "3");
 	expect(past, &found, "wrong level", "5");
 	expect_count(&found, 7);
@@ -595,14 +604,16 @@ static void a_deleted_node_row_is_found(void **state)
 	struct found found;
 
 	some_history(past);
-	past_sql(past, "DELETE FROM node WHERE id = '%s'", past->id[4]); /* in the middle */
+	/* a node in the middle of the chain */
+	past_sql(past, "DELETE FROM node WHERE id = '%s'", past->id[4]);
 	verify(past, &found);
 	expect_count(&found, 3);
 	expect(past, &found, ": its parent ", "5");
 	expect(past, &found, "journal: node ", "4");
 	expect(past, &found, "the count of nodes is 6, but there are 5", "");
 
-	past_sql(past, "DELETE FROM node WHERE id = '%s'", past->id[5]); /* the leaf, and a HEAD */
+	/* the last node, which is the HEAD of main */
+	past_sql(past, "DELETE FROM node WHERE id = '%s'", past->id[5]);
 	verify(past, &found);
 	expect_count(&found, 4);
 	expect(past, &found, "workspace 'main': its HEAD", "5");
@@ -612,9 +623,9 @@ static void a_deleted_node_row_is_found(void **state)
 }
 
 struct plant {
-	const char *sql; /* with node ids for $0 to $5 */
+	const char *sql; /* $0 to $5 stand for the ids of nodes */
 	const char *says[3];
-	const char *nodes[3]; /* for each */
+	const char *nodes[3]; /* for each text: numbers of the affected nodes */
 };
 
 static const struct plant plants[] = {
@@ -625,7 +636,7 @@ static const struct plant plants[] = {
 		{ "3" } },
 	{ "UPDATE node SET parent = '$1' WHERE id = '$3'", { "made from" }, { "3" } },
 	{ "UPDATE node SET parent = '$1' WHERE id = '$0'", { "a first node, but" },
-		{ "0" } }, /* and circles, below */
+		{ "0" } }, /* the ancestors then form a circle, which is checked below */
 	{ "UPDATE node SET tree = (SELECT tree FROM node WHERE id = '$2') WHERE id = '$3'",
 		{ "different trees" }, { "3" } },
 	{ "UPDATE node SET tree = x'00' WHERE id = '$3'", { "different trees" }, { "3" } },
@@ -672,7 +683,7 @@ static void damaged_rows_are_found(void **state)
 		past_sql(past, "%s", sql.data);
 		verify(past, &found);
 		for (; n < COUNT(plants[i].says) && plants[i].says[n]; n++) {
-			if (!plants[i].nodes[n]) /* it touches a node that is not there */
+			if (!plants[i].nodes[n]) /* the affected node does not exist */
 				memcpy(past->id[0], "0123456789ab", NODE_ID);
 			expect(past, &found, plants[i].says[n],
 				plants[i].nodes[n] ? plants[i].nodes[n] : "0");
@@ -730,8 +741,8 @@ static void a_node_that_does_not_decode_does_not_hide_the_others(void **state)
 	verify(past, &found);
 	expect_count(&found, 3);
 	expect(past, &found, "does not match its id", "5");
-	expect(past, &found, "blob ", "01"); /* a=0 and d/x=0 */
-	expect(past, &found, "blob ", "5");  /* by the tree its row names */
+	expect(past, &found, "blob ", "01"); /* a of node 0, and d/x of the nodes 0 and 1 */
+	expect(past, &found, "blob ", "5");  /* found by the tree in the row of the node */
 }
 
 static void a_read_only_copy_can_be_checked(void **state)

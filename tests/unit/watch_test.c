@@ -1,4 +1,7 @@
-/* watch: whatever changes below a directory is told, in directories that come and go as well. */
+/*
+ * Tests of watch: every change below a directory is reported, also in directories that are made,
+ * moved or removed.
+ */
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -61,7 +64,7 @@ static void begin(struct place *place)
 		fail_msg("%s", place->err.text);
 }
 
-/* Whether anything was told; and then no more. */
+/* Read all reports.  Returns true if there was any. */
 static bool told(struct place *place)
 {
 	struct pollfd ready = { .fd = watch_fd(place->watch), .events = POLLIN };
@@ -112,7 +115,7 @@ static void every_kind_of_change_is_told(void **state)
 	assert_true(told(place));
 	assert_int_equal(utimensat(place->fd, "dir", NULL, 0), 0);
 	assert_true(told(place));
-	/* Reading is no change. */
+	/* reading a file is not reported */
 	owned_fd int fd = openat(place->fd, "dir/again", O_RDONLY | O_CLOEXEC);
 	char byte;
 	assert_int_equal(read(fd, &byte, 1), 1);
@@ -131,7 +134,7 @@ static void directories_that_come_are_watched(void **state)
 	assert_int_equal(watch_count(place->watch), 4);
 	put(place, "a/b/c/file", "1");
 	assert_true(told(place));
-	/* One that is filled before anybody could look. */
+	/* a directory that is filled before its watch can be in place */
 	make(place, "late");
 	make(place, "late/x");
 	put(place, "late/x/file", "1");
@@ -151,7 +154,7 @@ static void directories_that_move_are_still_watched(void **state)
 	assert_true(told(place));
 	put(place, "moved/b/file", "1");
 	assert_true(told(place));
-	/* And what is made in them is found by its new name. */
+	/* a new directory below a moved one is found by its new path */
 	make(place, "moved/b/new");
 	assert_true(told(place));
 	put(place, "moved/b/new/file", "1");
@@ -176,7 +179,7 @@ static void directories_that_go_are_forgotten(void **state)
 	assert_false(watch_partial(place->watch));
 }
 
-/* More events than the queue holds: everything is looked at again. */
+/* Make more events than the queue holds.  The tree is then scanned again. */
 static void a_full_queue_loses_nothing(void **state)
 {
 	struct place *place = *state;
@@ -237,7 +240,9 @@ static void what_is_left_out_is_not_told(void **state)
 	assert_int_equal(watch_count(place->watch), 3);
 	put(place, "a/file", "1");
 	assert_true(told(place));
-	/* Also where it comes later, and what has another name is told. */
+	/*
+	 * A directory that is made later is excluded, too.  Its rename to another name is reported.
+	 */
 	make(place, "a/junk");
 	put(place, "a/junk/file", "1");
 	assert_false(told(place));
@@ -245,7 +250,7 @@ static void what_is_left_out_is_not_told(void **state)
 	assert_true(told(place));
 	put(place, "a/kept/file", "1");
 	assert_true(told(place));
-	/* The environment has another name, and is the same. */
+	/* the directory of the environment gets another name, but is the same directory */
 	assert_int_equal(renameat(place->fd, "own", place->fd, "a/mine"), 0);
 	assert_true(told(place));
 	put(place, "a/mine/file", "1");

@@ -1,9 +1,10 @@
 /*
- * workspace_fixture - an environment with a workspace of any backend, on a file
- * system where it works, and its live tree as programs see it.
+ * workspace_fixture - an environment with a workspace, for tests of all backends.  The environment
+ * is on a file system on which the backend works.  The fixture also shows the live tree as programs
+ * see it.
  *
- * A program calls mounts_enter() first of all and unmounts with images_remove.
- * Include after <cmocka.h>.
+ * A test program calls mounts_enter() before anything else, and unmounts with images_remove.
+ * Include this header after <cmocka.h>.
  */
 #pragma once
 #include <sched.h>
@@ -14,12 +15,12 @@
 
 /* --- mounts --- */
 
-static char no_mounts[128]; /* why nothing can be mounted here, "" it can */
+static char no_mounts[128]; /* why nothing can be mounted here; "": mounts are possible */
 
 /*
- * Mounts are made in a namespace of our own, so that they and their loop devices
- * go with this process, whatever happens to it.  Before anything is opened: a
- * descriptor stays in the namespace it was opened in.
+ * Enter a new mount namespace, so that mounts and their loop devices disappear when this process
+ * ends.  This must come before any file is opened, since a descriptor belongs to the namespace in
+ * which it was opened.
  */
 static inline void mounts_enter(void)
 {
@@ -29,15 +30,15 @@ static inline void mounts_enter(void)
 		snprintf(no_mounts, sizeof(no_mounts), "no mount namespace: %s", strerror(errno));
 }
 
-/* A file system of a kind the temporary directory may not have. */
+/* An image with a file system of a type that the temporary directory may not have. */
 struct image {
 	const char *type;
 	const char *mkfs;
-	char path[300]; /* where it is mounted, "" nowhere */
-	char why[128];  /* and why not */
+	char path[300]; /* path of the mount; "": not mounted */
+	char why[128];  /* why it is not mounted */
 };
 
-#define IMAGE_SIZE ((off_t)300 << 20) /* the least mkfs.xfs takes */
+#define IMAGE_SIZE ((off_t)300 << 20) /* the smallest size that mkfs.xfs accepts */
 
 static struct image xfs_image = { .type = "xfs", .mkfs = "mkfs.xfs -q -m reflink=1" };
 static struct image btrfs_image = { .type = "btrfs", .mkfs = "mkfs.btrfs -q" };
@@ -56,7 +57,10 @@ static inline bool run(const char *fmt, ...)
 	return system(command.data) == 0;
 }
 
-/* Once; false: image->why. */
+/*
+ * Mount an image, unless it is mounted already.  Returns false, with the reason in image->why, if
+ * that is not possible.
+ */
 static inline bool image_mount(struct image *image, const char *tmp)
 {
 	char place[280];
@@ -77,7 +81,7 @@ static inline bool image_mount(struct image *image, const char *tmp)
 	bool mounted = run("truncate -s %lld '%s/image' && %s '%s/image' >/dev/null &&"
 			   " mkdir '%s/mount' && mount -o loop '%s/image' '%s/mount'",
 		(long long)IMAGE_SIZE, place, image->mkfs, place, place, place, place);
-	/* The loop device keeps the image. */
+	/* the loop device keeps the file of the image */
 	(void)run("rm -f '%s/image'", place);
 	if (mounted)
 		snprintf(image->path, sizeof(image->path), "%s/mount", place);
@@ -105,18 +109,18 @@ static inline int images_remove(void **state)
 /* A live tree as programs see it. */
 struct seen {
 	int fd;
-	char mounted[400]; /* where, "" it needs no mount */
+	char mounted[400]; /* path of the mount; "": the live tree needs no mount */
 };
 
 struct env {
-	struct fixture *fixture; /* NULL: not here */
+	struct fixture *fixture; /* NULL: the backend does not work here */
 	const struct workspace_backend *backend;
 	struct workspace ws;
 	struct seen seen;
 	struct report report;
 	struct workspace_counters counters;
-	char tmpdir[256];    /* as it was */
-	const char *missing; /* why not here */
+	char tmpdir[256];    /* TMPDIR before the test */
+	const char *missing; /* why the backend does not work here */
 };
 
 #define env_ok(env, call) assert_ok((env)->fixture, call)
@@ -148,7 +152,10 @@ static inline bool works_at(const struct workspace_backend *backend, const char 
 	return backend->probe(fd, why);
 }
 
-/* Where the backend works: the temporary directory, or an image; NULL nowhere. */
+/*
+ * Returns a directory in which the backend works: the temporary directory or a mounted image.
+ * Returns NULL if there is none.
+ */
 static inline const char *place_for(struct env *env)
 {
 	struct image *image = env->backend == &workspace_btrfs ? &btrfs_image : &xfs_image;
@@ -227,7 +234,7 @@ static inline struct env *ready(void **state)
 
 /* --- the live tree, seen from inside --- */
 
-/* A path of the environment, or an absolute one, as a mount option. */
+/* Append a path to mount options.  The path is absolute, or relative to the environment. */
 static inline void add_path(struct buf *out, struct env *env, const char *path)
 {
 	owned_mem char *whole =
@@ -275,14 +282,17 @@ static inline void seen_open(struct env *env, struct workspace *ws, struct seen 
 		seen->fd = open(seen->mounted, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
 	assert_true(seen->fd >= 0);
-	/* The tests look without leaving a trace, too. */
+	/* the tests must not change access times */
 	assert_int_equal(fcntl(seen->fd, F_SETFL, O_NOATIME), 0);
 }
 
-/* Below the tree of an overlay lie directories to mount on (layers.c). */
+/* The skeleton below an overlay: directories for mounts, which are not in the tree (layers.c). */
 static const char *const skeleton[] = { "proc", "sys", "dev", "etc" };
 
-/* What is there, with every file read: what a capture has to come to. */
+/*
+ * Returns the tree of the live tree, for which every file is read.  A capture must have the same
+ * result.
+ */
 static inline struct hash read_all(struct env *env, const struct seen *seen)
 {
 	struct live live = { .fixture = env->fixture, .fd = seen->fd, .report = REPORT_INIT };
@@ -348,7 +358,7 @@ static inline struct hash become(struct env *env, const struct hash *from, const
 	return now;
 }
 
-/* A second workspace, of the tree and with what the first one has. */
+/* Make a second workspace that shows tree.  It is a fork of the first workspace. */
 static inline void fork_off(struct env *env, struct workspace *ws, const char *name,
 	const struct hash *tree, struct seen *seen)
 {

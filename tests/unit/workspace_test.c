@@ -1,4 +1,4 @@
-/* workspace: every backend over the same cases, each on a file system where it works. */
+/* Tests of workspace: the same cases for every backend, each on a file system on which it works. */
 #include <linux/falloc.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
@@ -17,7 +17,10 @@
 
 #define TMPFS 0x01021994
 
-/* How many names there are in the directory of index files. */
+/*
+ * Returns the number of files in the directory of index files.  2 stands for more than one, or
+ * another name than "main".
+ */
 static int index_files(struct env *env)
 {
 	owned_fd int fd = openat(
@@ -35,7 +38,7 @@ static void makes_the_tree_it_is_given(void **state)
 	struct env *env = ready(state);
 	struct hash tree = create(env);
 
-	/* What it wrote itself it need not read. */
+	/* files that the backend wrote itself need not be read */
 	assert_int_equal(env->counters.ingested.files, 0);
 	struct hash now = capture(env);
 	assert_same_tree(&tree, &now);
@@ -43,7 +46,7 @@ static void makes_the_tree_it_is_given(void **state)
 	assert_int_equal(env->report.n_items, 0);
 	now = read_all(env, &env->seen);
 	assert_same_tree(&tree, &now);
-	/* In its place in the environment. */
+	/* a plain live tree is at its place in the environment */
 	if (!env->backend->kind.mounted)
 		assert_true(is_there(env->fixture->rootfd, WORKSPACE_LIVE_DIR "/main/d/g"));
 }
@@ -143,7 +146,7 @@ static void set_attribute(int at)
 
 static void change_owner(int at)
 {
-	/* A user has nobody to give it to. */
+	/* only root can change the owner, so a user changes the mode instead */
 	assert_int_equal(
 		geteuid() ? fchmodat(at, "d/e/f", 0600, 0) : fchownat(at, "d/e/f", 7, 8, 0), 0);
 }
@@ -170,7 +173,10 @@ static void rename_file(int at)
 	assert_int_equal(renameat(at, "d/e/f", at, "d/f"), 0);
 }
 
-/* An overlay may refuse to rename a directory that lies below; mv then does this. */
+/*
+ * An overlay may refuse to rename a directory of a lower layer.  The test then does what mv(1)
+ * does.
+ */
 static void rename_dir(int at)
 {
 	if (renameat(at, "d", at, "moved") == 0)
@@ -225,7 +231,7 @@ static void (*const changes[])(int at) = { rewrite, write_to_open_file, write_th
 	unlink_name, rename_file, rename_dir, make_dir_again, file_to_dir, dir_to_file,
 	point_elsewhere, remove_fifo, link_pair };
 
-/* A capture comes to what is there. */
+/* Check that a capture has the same result as reading the whole live tree. */
 static struct hash assert_sees(struct env *env)
 {
 	struct hash now = capture(env), there = read_all(env, &env->seen);
@@ -251,7 +257,7 @@ static void sees_every_change_at_once(void **state)
 		last = now;
 	}
 	close_fd(&held);
-	/* All of it back, and forth again. */
+	/* change the live tree back to the first tree, and then to the last one again */
 	struct hash all = last;
 	become(env, &all, &first);
 	now = read_all(env, &env->seen);
@@ -262,7 +268,7 @@ static void sees_every_change_at_once(void **state)
 	now = capture(env);
 	assert_same_tree(&all, &now);
 	settle_index(env);
-	/* What was linked may be so no longer, now that it lies below. */
+	/* in a lower layer of an overlay, hard links may not be linked any more */
 	owned_fd int pair = openat(env->seen.fd, "pair", O_WRONLY | O_CLOEXEC);
 	assert_int_equal(pwrite(pair, "pair", 4, 0), 4);
 	assert_int_equal(unlinkat(env->seen.fd, "moved/f", 0), 0);
@@ -289,7 +295,7 @@ static void becomes_what_it_was(void **state)
 	assert_false(is_there(env->seen.fd, "new"));
 	now = capture(env);
 	assert_same_tree(&tree, &now);
-	/* And forth. */
+	/* change to the later tree again */
 	now = become(env, &tree, &changed);
 	assert_same_tree(&changed, &now);
 	assert_holds(env->seen.fd, "d/g", "changed");
@@ -303,7 +309,10 @@ static void becomes_what_it_was(void **state)
 	assert_same_tree(&empty, &now);
 }
 
-/* Whether the index is of this tree; that of an overlay is of its upper directory. */
+/*
+ * Check that the index belongs to this tree.  The index of an overlay belongs to its upper
+ * directory.
+ */
 static void assert_indexed(struct env *env, const struct hash *tree)
 {
 	struct hash indexed;
@@ -314,7 +323,7 @@ static void assert_indexed(struct env *env, const struct hash *tree)
 		assert_same_tree(tree, &indexed);
 }
 
-/* Do something to a file; what cannot be done is left. */
+/* Change a file at random.  A change that is not possible is skipped. */
 static void shake_file(int fd, const char *name, const char *other)
 {
 	int64_t mtime = mtime_of(fd, name);
@@ -386,7 +395,10 @@ static void any_tree_becomes_any_other(void **state)
 		become(env, &now, &tree);
 		now = assert_sees(env);
 		assert_same_tree(&tree, &now);
-		/* Twice: what lies below, and what was changed already. */
+		/*
+		 * change the tree twice: first files of lower layers, then files that are changed
+		 * already
+		 */
 		shake(env->seen.fd, 0);
 		now = assert_sees(env);
 		shake(env->seen.fd, 0);
@@ -447,7 +459,7 @@ static void reads_everything_once_it_forgot(void **state)
 	assert_int_equal(env->counters.ingested.files, env->backend->kind.mounted ? 1 : 3);
 }
 
-/* The index was settled, but what it speaks of never got into the store. */
+/* The index is saved, but the objects that it names were never flushed to the store. */
 static void does_not_believe_an_index_the_store_knows_nothing_of(void **state)
 {
 	struct env *env = ready(state);
@@ -555,7 +567,7 @@ static void a_second_one_may_take_its_files_from_the_first(void **state)
 	assert_false(is_there(seen.fd, "new"));
 	if (env->backend == &workspace_reflink || env->backend == &workspace_btrfs)
 		assert_true(shares_blocks(seen.fd, "large"));
-	/* Writing to one does not show in the other. */
+	/* a write to one workspace does not change the other */
 	put(seen.fd, "large", "mine");
 	struct stat st;
 	assert_int_equal(fstatat(env->seen.fd, "large", &st, 0), 0);
@@ -581,7 +593,10 @@ static void leaves_out_what_is_excluded(void **state)
 	env->ws.setup.n_exclude = 1;
 	struct hash now = capture(env);
 	assert_same_tree(&tree, &now);
-	/* Where it would not stay, such a backend is not chosen (workspace_choose). */
+	/*
+	 * workspace_choose does not choose a mounted backend if files are excluded, since they
+	 * would be lost
+	 */
 	if (env->backend->kind.mounted)
 		return;
 	struct hash empty = tree_of(env->fixture, "");
@@ -612,7 +627,7 @@ static const struct workspace_backend *choose(
 	return kind ? workspace_backend(kind->name) : NULL;
 }
 
-/* Each says why it is not chosen. */
+/* Check that the reason of the choice says why this backend was not chosen. */
 static void assert_reason(const char *reason, const struct workspace_backend *backend, int fd)
 {
 	char why[WORKSPACE_WHY_MAX] = "";
@@ -622,7 +637,10 @@ static void assert_reason(const char *reason, const struct workspace_backend *ba
 	assert_non_null(strstr(reason, says));
 }
 
-/* The reasons on a file system that is not btrfs and cannot clone, and nothing left behind. */
+/*
+ * Check the choice on a file system that is not btrfs and cannot clone files, and that nothing is
+ * left behind.
+ */
 static void assert_only_copies(int fd, const char *tested)
 {
 	char why[WORKSPACE_WHY_MAX] = "", reason[400] = "";
@@ -685,7 +703,7 @@ static void chooses_what_was_asked_for(void **state)
 
 static void assert_best(struct image *image, const struct workspace_backend *best)
 {
-	/* It does not know the system calls overlays are mounted with. */
+	/* valgrind does not know the system calls by which overlays are mounted */
 	const char *preloaded = getenv("LD_PRELOAD");
 
 	if (preloaded && strstr(preloaded, "vgpreload")) {
