@@ -1,9 +1,9 @@
-# helpers - what every end-to-end test starts from; use: load helpers
+# helpers - functions for all end-to-end tests.  Use: load helpers.
 #
-# STRATA and TOOLS name the program and the directory of test programs;
-# tools/run-tests sets them.  Each test runs in $BATS_TEST_TMPDIR with an empty
-# directory env as STRATA_ROOT and a home of its own.  A file with its own
-# setup() calls strata_setup first.
+# STRATA is the path of the program, and TOOLS is the directory of test programs.
+# tools/run-tests sets both.  Each test runs in $BATS_TEST_TMPDIR with an empty
+# directory env as STRATA_ROOT and a home of its own.  If a test file has its own
+# setup(), this function calls strata_setup first.
 # shellcheck shell=bash
 
 bats_require_minimum_version 1.5.0
@@ -18,8 +18,8 @@ strata_setup() {
 	unset STRATA_WORKSPACE STRATA_NOW XDG_DATA_HOME XDG_CONFIG_HOME XDG_RUNTIME_DIR
 }
 
-# Directories a test made unreadable would keep bats from removing them, and so would
-# files that belong to subordinate ids.
+# Remove files that belong to subordinate ids, and make all directories readable.  Otherwise bats could
+# not remove the directory of the test.
 strata_teardown() {
 	! acts_with_subids || with_ids find "$BATS_TEST_TMPDIR" -mindepth 1 -xdev -delete 2>/dev/null || true
 	chmod -R u+rwX "$BATS_TEST_TMPDIR" 2>/dev/null || true
@@ -35,7 +35,7 @@ has_subids() {
 }
 acts_with_subids() { [ "$(command id -u)" != 0 ] && has_subids; }
 
-# with_ids COMMAND...: with all the ids that files of an environment can have.
+# with_ids COMMAND...: run a command that has all the ids which files of an environment can have.
 with_ids() {
 	if acts_with_subids; then
 		unshare --map-auto --map-root-user -- "$@"
@@ -44,7 +44,7 @@ with_ids() {
 	fi
 }
 
-# discard PATH...: remove environments, without asking strata.
+# discard PATH...: remove environments without using strata.
 discard() { with_ids rm -rf -- "$@"; }
 
 setup() { strata_setup; }
@@ -52,10 +52,11 @@ teardown() { strata_teardown; }
 
 strata() { "$STRATA" "$@"; }
 
-# Everything that can be seen of a directory tree, one line an entry, sorted.
+# walk DIR [OPTION of treewalk]...: print all attributes of each entry of a tree, on one line, sorted.
 walk() { "$TOOLS/treewalk" "$@"; }
 
-# same_tree A B [OPTION of treewalk]...: contents included; fails with the difference.
+# same_tree A B [OPTION of treewalk]...: compare two trees with their contents.  If they differ, print the
+# difference and fail.
 same_tree() {
 	local a=$1 b=$2
 	shift 2
@@ -64,8 +65,8 @@ same_tree() {
 	diff -u --label "$a" --label "$b" "$BATS_TEST_TMPDIR/.walk-a" "$BATS_TEST_TMPDIR/.walk-b"
 }
 
-# unavailable REASON: skip, or fail where everything must work.  A run as an
-# ordinary user is allowed to lack root.
+# unavailable REASON: skip the test.  If MUST_WORK is set, fail instead, unless only root or the
+# network is missing.
 unavailable() {
 	if [ "${MUST_WORK:-}" = 1 ] && [ "$1" != "not root" ] && [ "$1" != "no network" ]; then
 		echo "MUST_WORK is set, but: $1"
@@ -76,7 +77,7 @@ unavailable() {
 
 need_root() { [ "$(id -u)" = 0 ] || unavailable "not root"; }
 
-# need COMMAND...
+# need COMMAND...: skip the test if one of these programs is missing.
 need() {
 	local command
 	for command; do
@@ -84,15 +85,17 @@ need() {
 	done
 }
 
-# The kernel takes the rights of setuid programs, such as newuidmap, away under strace.
+# Skip a test that uses strace and needs subordinate ids: under strace, the kernel gives setuid programs
+# such as newuidmap no additional rights.
 need_ids_traced() { ! acts_with_subids || unavailable "not root"; }
 
-# traced COMMAND...: under strace or ptrace leak detection cannot run.
+# traced COMMAND...: run a command without leak detection, which does not work under strace or ptrace.
 traced() { ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 "$@"; }
 
 need_userns() { unshare --user --map-root-user true 2>/dev/null || unavailable "no user namespaces"; }
 
-# As a machine where user namespaces are switched off, without switching them off here.
+# without_userns COMMAND...: run a command that cannot make user namespaces, as on a machine where they
+# are switched off.
 without_userns() {
 	unshare --user --map-root-user sh -ec 'echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"' - "$@"
 }

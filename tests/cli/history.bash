@@ -1,21 +1,21 @@
-# history - what tests of an environment with a small history share.
+# history - functions for tests that need an environment with a small history.
 # Use: load helpers, then load history.  Paths are relative to $BATS_TEST_TMPDIR.
 # shellcheck shell=bash
 
 # The live tree of an environment that was not made in place.
 W=env/work/main
 
-# begin [OPTION of init]...: an environment from src.
+# begin [OPTION of init]...: make an environment from src.
 # shellcheck disable=SC2120 # the tests give options
 begin() { strata init --from src "$@" >/dev/null; }
 
-# put PATH TEXT: a file of the live tree.
+# put PATH TEXT: write a file of the live tree.
 put() { mkdir -p "$W/$(dirname "$1")" && printf '%s\n' "$2" >"$W/$1"; }
 
-# jq needs longer to start than most commands to run: what is asked all the time is looked for in
-# the text, and by jq only where it is not found there.
+# Starting jq takes longer than running most commands.  So values that are needed often are searched
+# in the text.  jq is used only if that fails.
 
-# node MESSAGE: commit; prints the id of the new node.
+# node MESSAGE: commit, and print the id of the new node.
 node() {
 	local said
 	said=$(strata commit -m "$1" --json) || return
@@ -26,7 +26,7 @@ node() {
 	fi
 }
 
-# id REF, tree REF
+# id REF: print the id of a node.  id -u is the usual command.  tree REF: print the node's tree.
 id() { if [ "$1" = -u ]; then command id -u; else member id "$1"; fi; }
 tree() { member tree "$1"; }
 member() {
@@ -39,7 +39,7 @@ member() {
 	fi
 }
 
-# three: nodes $one, $two and $three; each writes a file of its name, and 'all'.
+# three: make the nodes $one, $two and $three.  Each writes a file of its own name, and the file 'all'.
 # shellcheck disable=SC2034,SC2119 # for the tests
 three() {
 	begin
@@ -51,17 +51,19 @@ three() {
 	done
 }
 
-# make_tree [OPTION of mktree]..., mutate SEED: every attribute in src, every
-# kind of change in $W.  What an ordinary user may not make is skipped by
-# mktree; what that user then could not read is made readable.
+# make_tree [OPTION of mktree]...: make files with all kinds of attributes in src.
+# mutate SEED: make all kinds of changes in $W.
+# mktree skips the files that an ordinary user may not make.  Files that such a user could not read
+# are then made readable.
 make_tree() { "$TOOLS/mktree" src "$@" 2>/dev/null && readable src; }
 mutate() { "$TOOLS/mktree" $W --mutate --seed "$1" >/dev/null 2>&1 && readable $W; }
 readable() { [ "$(id -u)" = 0 ] || chmod -R u+rX "$1"; }
 
-# is ACTUAL EXPECTED: the same text; fails with the difference.
+# is ACTUAL EXPECTED: compare two texts.  If they differ, print the difference and fail.
 is() { [ "$1" = "$2" ] || diff -u --label expected <(printf '%s\n' "$2") --label actual <(printf '%s\n' "$1"); }
 
-# fails STATUS TEXT COMMAND...: exactly this on stderr, nothing on stdout.
+# fails STATUS TEXT COMMAND...: the command must end with the status and print exactly the text on
+# stderr, and nothing on stdout.
 fails() {
 	local want=$1 text=$2 status=0
 	shift 2
@@ -70,7 +72,8 @@ fails() {
 	is "$(cat err.txt)" "$text" && is "$(cat out.txt)" ""
 }
 
-# usage COMMAND...: status 2, one line on stderr, nothing on stdout.
+# usage COMMAND...: the command must end with status 2 and print one line on stderr, and nothing on
+# stdout.
 usage() {
 	local status=0
 	"$@" >out.txt 2>err.txt </dev/null || status=$?
@@ -78,7 +81,7 @@ usage() {
 	is "$(cat out.txt)" "" && [ "$(wc -l <err.txt)" = 1 ]
 }
 
-# clean: nothing differs from HEAD, and store and history are sound.
+# clean: the live tree must equal HEAD, and store and history must be sound.
 clean() {
 	local said
 	said=$(strata status --json) || return
@@ -88,12 +91,12 @@ clean() {
 
 store_bytes() { strata status --json | jq .store.bytes; }
 
-# prepare_nobody: from now on 'nobody COMMAND...' runs without privilege; an
-# ordinary user is nobody already.
+# prepare_nobody: make the environment accessible to 'nobody COMMAND...', which runs a command
+# without privileges.  For an ordinary user there is nothing to prepare.
 prepare_nobody() {
 	[ "$(id -u)" = 0 ] || return 0
 	need setpriv || return 1
-	# bats makes its directories for itself alone; the program may lie in such a one, too.
+	# Only bats itself may enter the directories that it makes, and the program may be in one of them.
 	chmod 755 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" "$BATS_TEST_TMPDIR"
 	cp "$STRATA" strata-copy
 	STRATA=$BATS_TEST_TMPDIR/strata-copy

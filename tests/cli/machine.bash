@@ -1,16 +1,18 @@
-# machine - servers that programs in a sandbox connect to, on a machine with a network of its own
-# (tests/tools/machine.py).  Use: load helpers, load rootfs, load machine.
+# machine - starts servers for programs in a sandbox, in a network of their own (tests/tools/machine.py).
+# Namespaces with such a network are called the machine here.  Use: load helpers, load rootfs, load
+# machine.
 # shellcheck shell=bash
 
-# make_certificate DIR: for the names of the machine, signed by itself.
+# make_certificate DIR: make a self-signed certificate for the names of the machine.
 make_certificate() {
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=test \
 		-addext 'subjectAltName=DNS:localhost,DNS:allowed.test,DNS:other.test,DNS:six.test,DNS:a.wild.test,DNS:b.c.wild.test,IP:127.0.0.1,IP:93.184.216.34' \
 		-keyout "$1/key.pem" -out "$1/cert.pem" 2>/dev/null
 }
 
-# start_machine DIR: $machine_pid is a process in its namespaces, which ends when descriptor
-# $machine_fd is closed.  strata and machine run there then.
+# start_machine DIR: start the machine.  $machine_pid is a process in its namespaces, and ends when the
+# descriptor $machine_fd is closed.  The functions strata and machine then run commands in these
+# namespaces.
 start_machine() {
 	local as=(--user --map-current-user --keep-caps)
 	[ "$(command id -u)" != 0 ] || as=()
@@ -37,7 +39,7 @@ stop_machine() {
 	wait "$machine_pid" 2>/dev/null || true
 }
 
-# machine COMMAND...: run it there.
+# machine COMMAND...: run a command in the namespaces of the machine.
 machine() {
 	if [ "$(command id -u)" = 0 ]; then
 		nsenter --target "$machine_pid" --mount --net --wdns="$PWD" -- "$@"

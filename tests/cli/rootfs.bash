@@ -1,8 +1,9 @@
-# rootfs - trees programs can run in.  Use: load helpers, load history, load rootfs.
+# rootfs - makes trees in which programs can run.  Use: load helpers, load history, load rootfs.
 # shellcheck shell=bash
 
-# mini_rootfs DIR: a shell and the usual small programs, from a static busybox.  A link for each takes
-# hundreds of processes: the tree is made once a file, and copied.
+# mini_rootfs DIR: make a tree with a shell and the usual small programs, from a static busybox.  Making
+# the links for all programs takes hundreds of processes.  So the tree is made once for each test file,
+# and then copied.
 mini_rootfs() {
 	local made=$BATS_FILE_TMPDIR/mini_rootfs
 	need busybox || return 1
@@ -33,22 +34,23 @@ make_mini_rootfs() {
 # in_env COMMAND...: run it in the environment without making a node.
 in_env() { strata exec --no-commit -- "$@"; }
 
-# do_in SCRIPT: run a script of the environment's shell, as one node.
+# do_in SCRIPT: run a script with the environment's shell.  This makes one node.
 do_in() { strata exec -q -- sh -ec "$1"; }
 
-# seen: everything the environment's programs see of its tree; not what is mounted on it.
+# seen: print the tree as programs in the environment see it, without the mounts in it.
 seen() { in_env /treewalk / --content --one-file-system | own_entries; }
 own_entries() { grep -Ev '^(proc|sys|dev|etc/resolv\.conf) '; }
 
-# ended PID: it is gone, or only waits to be buried.
+# ended PID: whether a process has ended.  It may still wait to be reaped.
 ended() {
 	local state
-	# The process may go between two looks.
+	# The process may end before the file is read.
 	state=$(grep '^State:' "/proc/$1/status" 2>/dev/null) || return 0
 	[[ $state == *Z* ]]
 }
 
-# holder_of MARK: the process that keeps alive the sandbox in which a job with this argument runs.
+# holder_of MARK: print the process id of the holder of the sandbox in which a job with this argument
+# runs.
 holder_of() {
 	local job parent
 	while read -r job; do
@@ -57,7 +59,8 @@ holder_of() {
 	done < <(grep -alsF -e "$1" /proc/[0-9]*/cmdline)
 }
 
-# add_programs DIR PROGRAM...: programs of this machine, with the libraries they need, for a tree.
+# add_programs DIR PROGRAM...: copy programs of this machine into a tree, with the libraries that they
+# need.
 add_programs() {
 	local dir=$1 program path file
 	shift
@@ -78,13 +81,14 @@ add_libraries() { # DIR FILE
 	done < <(ldd "$2" 2>/dev/null | grep -o '/[^ ]*')
 }
 
-# At the place where programs look for it, also if directories on the way are links here.
+# Copy a file to the path at which programs look for it, even if directories in this path are links on
+# this machine.
 add_file() { # DIR FILE
 	[ ! -L "$1$2" ] || rm "$1$2"
 	[ -e "$1$2" ] || { mkdir -p "$1$(dirname "$2")" && cp -L "$2" "$1$2"; }
 }
 
-# add_python DIR MODULE...: the machine's python, with the files that these modules load.
+# add_python DIR MODULE...: copy the machine's python into a tree, with the files that these modules load.
 add_python() {
 	local dir=$1 file
 	shift

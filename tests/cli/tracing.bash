@@ -1,10 +1,11 @@
-# tracing - run a command under strata trace and compare what its bundle says with two
-# walks of the file system.
+# tracing - functions that trace a command, and compare its bundle with two walks of the file system:
+# one before the command and one after it.
 # shellcheck shell=bash disable=SC2016 # for jq
 
 ENGINE=auto
 
-# Why the engine bpf does not work here, from doctor, which is asked once a file; "" if it does.
+# Print the reason why the engine bpf does not work here, or nothing if it works.  The reason comes from
+# 'strata doctor', which is run once for each test file.
 without_bpf() {
 	local kept=$BATS_FILE_TMPDIR/without-bpf
 	[ -e "$kept" ] || "$STRATA" doctor --json |
@@ -12,7 +13,7 @@ without_bpf() {
 	cat "$kept"
 }
 
-# All engines that work here; bpf needs root of the machine, outside of any PID namespace.
+# Print the engines that work here.  bpf needs root of the machine, outside of any PID namespace.
 engines() {
 	[ -n "$(without_bpf)" ] || echo bpf
 	echo notify ptrace
@@ -24,11 +25,11 @@ need_bpf() {
 	why=$(without_bpf)
 	[ -z "$why" ] || unavailable "engine bpf: $why"
 }
-WALK= # option of treewalk, for the copy
+WALK= # option of treewalk for put_back
 
 is() { [ "$1" = "$2" ] || { printf 'have: %s\nwant: %s\n' "$1" "$2"; return 1; }; }
 
-# trace COMMAND...: in the directory work; the bundle is bundle.
+# trace COMMAND...: trace a command in the directory 'work'.  Its bundle is the directory 'bundle'.
 trace() {
 	local how=env
 	[ "$ENGINE" != ptrace ] || how=traced
@@ -36,7 +37,7 @@ trace() {
 	(cd "$BATS_TEST_TMPDIR/work" && "$how" "$STRATA" trace --snapshot-dir "$BATS_TEST_TMPDIR/bundle" --engine "$ENGINE" -- "$@")
 }
 
-# Waits until a file is there, but not for ever.
+# appears FILE: wait until the file exists, for up to ten seconds.
 appears() {
 	for _ in $(seq 100); do
 		[ ! -e "$1" ] || return 0
@@ -48,15 +49,17 @@ appears() {
 
 manifest() { jq "$@" "$BATS_TEST_TMPDIR/bundle/manifest.json"; }
 
-# Of a path in work: an expression about its record, e.g. record a .before.exists
+# record PATH EXPRESSION: print the value of a jq expression for the record of a path in 'work', as in
+# 'record a .before.exists'.
 record() { manifest -c --arg path "$(realpath work)/$1" '.files[] | select(.path == $path) | '"$2"; }
 
-# Which paths two walks of work tell apart.  Directories have no size there.
+# Print the paths at which the two walks of 'work' differ.  The walks have no sizes of directories.
 changed_by_walk() {
 	diff before.walk after.walk | sed -n 's/^[<>] \([^ ]*\) .*/\1/p' | sort -u
 }
 
-# How it ended, and which paths have another state after than before, as the bundle has it.
+# Print what the bundle has: first whether it is complete, the engine and the exit status, then the
+# paths whose state after the command differs from the state before it.
 told_by_bundle() {
 	manifest -r --arg root "$(realpath work)" '
 		def state: if .type == "dir" then del(.size, .nlink) else del(.nlink) end | del(.blob, .tombstone);
@@ -67,8 +70,9 @@ told_by_bundle() {
 		| if .path == $root then "." else .path[($root | length) + 1:] end)'
 }
 
-# witness COMMAND...: trace it; the bundle must tell of exactly the changes two walks find.  Then
-# its before must be back after a restore, and its after on a copy of the tree as it was.
+# witness COMMAND...: trace a command.  The bundle must have exactly the changes that the two walks find.
+# A restore must then bring back the state before the command.  A restore on a copy of the old tree must
+# make the state after the command.
 witness() {
 	local root copy complete engine ended status=0
 	root=$(realpath work)
@@ -90,7 +94,7 @@ witness() {
 	return "$status"
 }
 
-# Sockets are nothing a bundle can make again.
+# put_back DIR: restore both states.  Sockets are not compared, since a restore cannot make them.
 put_back() {
 	"$STRATA" trace restore bundle --to "$copy" >restore.out 2>&1 || { cat restore.out; return 1; }
 	walk "$1" --content --no-holes --exclude .git ${WALK:+"$WALK"} | grep -v ' socket ' >copy.walk
