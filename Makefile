@@ -1,29 +1,29 @@
-# strata.  The module list, and so the build, comes from src/LAYERS.
+# strata.  The list of modules, and so the whole build, comes from src/LAYERS.
 #
-# make            build/strata and build/strata-agent
-# make demo       set up, build, run the main job on a directory it makes itself
-# make check      set up, build, run every test; closes with 'N passed, M failed'
-#                 (T=pattern: only the files, else only the tests, whose name matches)
-# make check-user the same as an ordinary user with subordinate ids (SUBIDS=0: without)
-# make check-fresh both of the above on a new Debian root, as root and as users; half an
-#                 hour, so not in .ci/run: for before an issue is called resolved
-# make check-kernel  what depends on the kernel, under Debian's own in a virtual machine
-#                 (KERNEL=package: another one; T=pattern: other tests, 'cli/exec' or all of them with .)
-# make check-no-openat2  what opens files in foreign trees, on a kernel that seems to lack openat2
-# make check-tsan what uses threads under ThreadSanitizer
-# make asan       the whole suite under ASan and UBSan
-# make valgrind   the unit tests under valgrind
-# make static     fully static build/static/strata
-# make soak       the tests that can go on for long, for long (half an hour)
-# make fuzz       libFuzzer targets, FUZZ_SECONDS each
-# make lint       format, layers, names, forbidden calls, static analysis, shellcheck
-# make format     rewrite the C sources as .clang-format says
-# make tidy       clang-tidy; slow, a person reads it
-# make bench      measure against git, restic, borg and cp; writes bench/RESULTS.md
-# make report     the longest functions and files
-# make install    PREFIX=/usr/local, DESTDIR respected
+# make            build build/strata and build/strata-agent
+# make demo       set up, build, and run the main job on a directory that the demo makes
+# make check      set up, build, and run every test; the last line is 'N passed, M failed'
+#                 (T=pattern: only the files whose name matches, or else only the tests whose name does)
+# make check-user run the same tests as an ordinary user with subordinate ids (SUBIDS=0: without)
+# make check-fresh  run both of the above on a new Debian root, as root and as users; this takes
+#                 half an hour, so it is not in .ci/run: do it before an issue is called resolved
+# make check-kernel  run the tests that depend on the kernel, in a virtual machine with Debian's kernel
+#                 (KERNEL=package: another kernel; T=pattern: other tests, such as 'cli/exec', or . for all)
+# make check-no-openat2  run the tests about files in foreign trees, with openat2 refused
+# make check-tsan run the tests of code with threads under ThreadSanitizer
+# make asan       run all tests under ASan and UBSan
+# make valgrind   run the unit tests under valgrind
+# make static     build a fully static build/static/strata
+# make soak       run the tests with a variable length for half an hour
+# make fuzz       run the libFuzzer targets, each for FUZZ_SECONDS
+# make lint       check format, layers, names and forbidden calls; run static analysis and shellcheck
+# make format     rewrite the C sources according to .clang-format
+# make tidy       run clang-tidy; this is slow, and a person reads the output
+# make bench      measure against git, restic, borg and cp, and write bench/RESULTS.md
+# make report     print the longest functions and files
+# make install    install into PREFIX (/usr/local) below DESTDIR
 # make clean      remove the build
-# V=1 shows the commands
+# V=1             show the commands
 
 ifeq ($(origin CC),default)
 CC      := gcc
@@ -41,10 +41,10 @@ CFLAGS  ?= -O2 -g -fstack-protector-strong -D_FORTIFY_SOURCE=2
 TOOL_CFLAGS = -std=gnu17 -D_GNU_SOURCE $(WARN) -pthread -MMD -MP $(CFLAGS)
 ALL_CFLAGS = -DSTRATA_VERSION='"$(VERSION)"' -fno-strict-aliasing -Isrc $(TOOL_CFLAGS)
 
-# Small libraries are linked statically: every command pays for dynamic linking
-# at start-up.  libarchive and libgit2 are loaded on demand by core/library.c.
-# The agent is copied to machines that may have none of this, so all of it is
-# static.  snappy is C++ inside; the little it needs of that runtime comes along.
+# Small libraries are linked statically, because dynamic linking costs time at the start of every
+# command.  core/library.c loads libarchive and libgit2 on demand.  The agent is copied to machines
+# that may have none of these libraries, so it is fully static.  snappy is written in C++, so the
+# part of the C++ runtime that it needs is linked, too.
 SMALL_LIBS   := -lsqlite3 -lzstd -lsnappy -l:libstdc++.a -lnettle -lpcre2-8 -lbtrfsutil -levent_core
 MIXED_LIBS   := -Wl,-Bstatic $(SMALL_LIBS) -Wl,-Bdynamic -static-libgcc
 libs          = $(if $(1),$(SMALL_LIBS),$(MIXED_LIBS)) -lm -ldl -pthread
@@ -57,16 +57,16 @@ SOURCES  := $(foreach m,$(MODULES),$(wildcard src/$(m)/*.c))
 HEADERS  := $(foreach m,$(MODULES),$(wildcard src/$(m)/*.h))
 archive  = $(patsubst %,$(B)/obj/%.a,$(1))
 LIB_ARCHIVES := $(call archive,$(call reverse,$(filter-out $(PROGRAM_MODULES),$(MODULES))))
-# STYLE 2.3: an upward call goes through a function pointer, so one pass in
-# layer order is enough for the linker.
+# An upward call goes through a function pointer, so the linker needs only one pass over the
+# archives, in the order of the layers.
 
 MAN_SOURCES := $(sort $(wildcard man/*.scd))
 MAN_PAGES   := $(if $(shell command -v scdoc),$(MAN_SOURCES:man/%.scd=$(B)/man/%))
 
 all: $(B)/strata $(B)/strata-agent $(MAN_PAGES)
 
-# Rewritten only when their text changes: other flags rebuild everything, a
-# source or page that came or went remakes what is gathered from all of them.
+# These files are rewritten only when their text changes.  New flags rebuild everything.  A new or
+# removed source or man page rebuilds the targets that are made from all of them.
 empty :=
 space := $(empty) $(empty)
 join_by_bar = $(subst $(space),|,$(strip $(1)))
@@ -84,8 +84,8 @@ $(B)/obj/%.o: src/%.c $(B)/obj/flags
 $(foreach m,$(MODULES),$(eval $(call archive,$(m)): $(call objects,$(m)) $(B)/obj/sources ; \
 	@rm -f $$@ && $(AR) rcs $$@ $$(filter %.o,$$^)))
 
-# The program that a command's process becomes on its way into a sandbox is part of the library.
-# It has no C library, and nothing that one would have to set up.
+# The launcher, which the process of a command executes on its way into a sandbox, is part of the
+# library.  It has no C library, and so nothing that a C library would have to set up.
 LAUNCHER_CFLAGS := -std=gnu17 -Isrc $(WARN) -Os -ffreestanding -fno-builtin -fno-pic -fno-stack-protector \
 	-fno-asynchronous-unwind-tables $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns -no-pie) -static -nostdlib -nostartfiles \
 	-s -Wl,--build-id=none -Wl,-z,noseparate-code -Wl,-z,noexecstack
@@ -98,7 +98,7 @@ $(B)/gen/launcher.o: $(B)/gen/launcher
 		'.section .note.GNU-stack,"",%progbits' | $(CC) -c -x assembler - -o $@
 $(call archive,sandbox): $(B)/gen/launcher.o
 
-# The seccomp filters of policies, made by a program that uses libseccomp.
+# The seccomp filters of policies are made by a program that uses libseccomp.
 $(B)/gen/mkcallfilter: tools/mkcallfilter.c $(B)/obj/flags
 	@mkdir -p $(@D)
 	$(call show,link,$@)$(CC) -Isrc $(TOOL_CFLAGS) -fno-sanitize=all -MF $@.d -MT $@ -o $@ $< -lseccomp
@@ -123,9 +123,9 @@ $(B)/strata: $(call objects,cli) $(B)/gen/help.o $(LIB_ARCHIVES)
 $(B)/strata-agent: $(call objects,agent) $(LIB_ARCHIVES)
 	$(call show,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(AGENT_STATIC) -o $@ $^ $(call libs,$(AGENT_STATIC))
 
-# Tests.  Programs in tests/tools look at strata from outside: they see no
-# src/ header, and the library to preload is never instrumented.  Those in
-# tests/linked make for bats what no command makes.
+# Tests.  Programs in tests/tools inspect strata from outside, so they include no header of src/.
+# The library to preload is never instrumented.  Programs in tests/linked are linked with strata's
+# library.  They make files for bats tests that no command makes.
 UNIT_TESTS  := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*_test.c))
 FUZZERS     := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_DRIVER := $(B)/tests/fuzz/driver.o
@@ -155,7 +155,7 @@ $(B)/tests/breakout: tests/tools/breakout.c $(B)/obj/flags
 $(B)/tests/%: tests/tools/%.c $(B)/obj/flags
 	@mkdir -p $(@D)
 	$(call show,link,$@)$(CC) $(TOOL_CFLAGS) -MF $@.d -MT $@ $(LDFLAGS) -o $@ $< $(call libs) -ljansson
-# Can be run in any tree.
+# These programs are static, so that they can run in any tree.
 $(B)/tests/%-static: tests/tools/%.c $(B)/obj/flags
 	@mkdir -p $(@D)
 	$(call show,link,$@)$(CC) $(TOOL_CFLAGS) -fno-sanitize=all -MF $@.d -MT $@ -static -o $@ $< -lnettle
@@ -183,14 +183,15 @@ check-user:
 	+@$(LOCKED) test-programs
 	@T=$(call quote,$(T)) SUBIDS=$(SUBIDS) tools/check-user $(B)
 
-# What opens files in trees of others.
+# The tests of code that opens files in foreign trees.
 NO_OPENAT2 := unit/(at|resolve|fileops|worker_race|scan|treeapply|treegraft|removal|restore|workspace|mounts)_test|cli/(worker|cp|bind|restore|export|import|in-place|checkout|names|query-folder|trace-bundle|trace-replay)$$
 check-no-openat2:
 	@tools/setup build check
 	+@$(LOCKED) test-programs
 	@T=$(call quote,$(or $(T),$(NO_OPENAT2))) REFUSED=openat2 $(B)/tests/refuse openat2 tools/run-tests $(B)
 
-# What uses threads.  The test programs that fork and clone in every way there is are not built for it.
+# The tests of code with threads.  Test programs that use unusual ways of fork and clone are not
+# built for ThreadSanitizer.
 TSAN_UNITS := par store store_sweep store_verify scan treeapply workspace workqueue observer restore
 TSAN_CLI   := commit|checkout|fsck|trace-replay|worker
 TSAN_BUILD  = B=$(B)/tsan CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=thread" \
@@ -211,8 +212,8 @@ check-kernel:
 	+@$(LOCKED) test-programs
 	@T=$(call quote,$(T)) KERNEL=$(call quote,$(KERNEL)) tools/check-kernel $(B)
 
-# The runtimes are linked in so that tests can still preload a library; a
-# sanitizer cannot be in a -static program.
+# The runtimes are linked in, so that tests can still preload a library.  A -static program cannot
+# use a sanitizer.
 SANITIZE := -fsanitize=address,undefined
 asan:
 	+@SANITIZED=1 UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) --no-print-directory check B=$(B)/asan \
@@ -228,8 +229,8 @@ static:
 	+@$(MAKE) --no-print-directory all B=$(B)/static STATIC=-static-pie \
 		CFLAGS="$(CFLAGS) -DLIBRARY_NONE"
 
-# Kill loops, torn snapshots, a random writer and many clients, with the numbers that
-# one wants to have seen; make check does the same with fewer.
+# Kill loops, torn snapshots, a random writer and many clients, with large numbers of rounds.  make
+# check runs the same tests with fewer rounds.
 soak:
 	+@KILL_ROUNDS=200 TORN_ROUNDS=1000 SCRIBBLE_ROUNDS=200 STRESS_CLIENTS=32 STRESS_SECONDS=60 STEADY_GAP=2.5 \
 		BURST_LAG=2 OWNER_KILLS=100 \
@@ -275,7 +276,7 @@ lint-cppcheck:
 		src $(wildcard tests/tools/*.c tests/linked/*.c tests/fuzz/*.c tools/*.c)
 lint-shell:
 	@shellcheck -x $(SCRIPTS)
-# SC2034, SC2154: variables that a test sets for a helper, or a helper for a test.
+# SC2034, SC2154: a test sets variables for a helper, or a helper sets them for a test.
 lint-bats:
 	@shellcheck -x -S warning -e SC2034,SC2154 $(wildcard tests/*/*.bats)
 lint-tests:

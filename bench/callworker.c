@@ -1,13 +1,14 @@
 /*
- * callworker - how long calls of a worker take.
+ * callworker - measure the time of calls of a worker.
  *
- *	callworker SAMPLES COUNT spawn REQUEST... -- COMMAND...
- *	callworker SAMPLES COUNT connect PATH REQUEST...
+ * 	callworker SAMPLES COUNT spawn REQUEST... -- COMMAND...
+ * 	callworker SAMPLES COUNT connect PATH REQUEST...
  *
- * The first starts COMMAND with "--fd N" added, calls it once to warm up, and then COUNT times: one
- * line with the wall time in microseconds, twice, and two zeros is added to the file SAMPLES for
- * each.  A call is all REQUESTs, one after the other, and their replies, none of which may be an
- * error.  The second makes a connection for each call, whose time counts.
+ * The first form starts COMMAND with "--fd N" added, calls it once to warm up, and then COUNT
+ * times.  A call consists of all REQUESTs, one after the other, and their replies, none of which
+ * may be an error.  For each call, one line is added to the file SAMPLES: the wall time in
+ * microseconds, twice, and two zeros.  The second form makes a connection for each call, and its
+ * time is included.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -140,8 +141,10 @@ int main(int argc, char **argv)
 		fprintf(samples, "%.2f %.2f 0 0\n", took, took);
 		if (pooled) {
 			close(fd);
-			/* The pool has time to prepare the next one, as between connections of
-			 * people. */
+			/*
+			 * Pause as between connections of people, so that the pool can prepare the
+			 * next worker.
+			 */
 			usleep(30000);
 		}
 	}

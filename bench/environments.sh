@@ -1,30 +1,29 @@
 #!/bin/bash
-# environments.sh - rows 9 to 14: programs that run in an environment; run.sh sources it.
+# environments.sh - rows 9 to 14: programs that run in an environment.  run.sh sources this file.
 #
-# There are two trees: 'small' is a Debian minbase root file system, 'large' the
-# same with BENCH_FILES small files besides.  Root and an ordinary user have
-# their own of each, on a file system of their own.  What is changed is changed by
-# programs that run inside.  A function that finds that something cannot be measured
-# here leaves the reason in why_not.
+# There are two trees: 'small' is a Debian minbase root file system, and 'large' is the same with
+# BENCH_FILES small files added.  Root and an ordinary user have their own copy of each tree, on a
+# file system of their own.  Programs that run in the environment make the changes.  If a function
+# cannot measure something on this machine, it sets why_not to the reason.
 # shellcheck disable=SC2154 # files, work and the like are those of run.sh
 
 # shellcheck source=bench/lib.sh
 . "$here/lib.sh"
 
-small_size=1024 # of one of the small files on average
+small_size=1024 # average bytes of a small file
 exec_runs=60
-few_runs=30     # of a commit or checkout of few files
-many_runs=10    # of one of a thousand
+few_runs=30     # runs of a commit or checkout of few files
+many_runs=10    # runs of a commit or checkout of a thousand files
 back_runs=15
 forks=64
 fork_runs=5
-nodes=50        # of row 13
+nodes=50        # nodes of row 13
 compile_runs=7
 thousand=$((files < 1000 ? files : 1000))
 user_names=([0]="root" [1]="ordinary user")
 why_not=
 
-# 0 root, 1 an ordinary user, whom root becomes with setpriv.
+# Users are 0 for root, and 1 for an ordinary user.  Root becomes the ordinary user with setpriv.
 users=(1)
 [ "$(id -u)" != 0 ] || users=(0 1)
 
@@ -40,9 +39,10 @@ last_line() { awk 'NF { line = $0 } END { print line }' "$@"; }
 
 # --- the trees and their environments
 
-rootfs=$work/rootfs.tar # what the trees are made of
+rootfs=$work/rootfs.tar # the tar file that the trees are made of
 
-# Makes rootfs.tar in the work directory, or rootfs.why; once for all rows.
+# Makes rootfs.tar in the work directory, once for all rows.  If that fails, makes rootfs.why with
+# the reason.
 get_rootfs() {
 	local made
 	if [ -e "$work/rootfs.tar" ] || [ -e "$work/rootfs.why" ]; then
@@ -57,7 +57,7 @@ get_rootfs() {
 	fi
 }
 
-# What row 10 changes: a thousand files of the root file system, from all over
+# Selects the files that row 10 changes: a thousand files of the root file system, spread over
 # /usr/share of DIR.
 pick_files() { # DIR
 	(cd "$1" && find usr/share -type f -links 1 -size -16k -printf '/%p\n') | sort >"$work/rootfs.all"
@@ -65,7 +65,7 @@ pick_files() { # DIR
 		'int(NR * want / n) > int((NR - 1) * want / n)' "$work/rootfs.all" >"$work/rootfs.files"
 }
 
-rootfs_line() { # of the header of the report
+rootfs_line() { # a line of the header of the report
 	[ ! -e "$work/entries-small" ] || echo "| root file system | $(cat "$work/rootfs.name"), $(entries small) entries |"
 }
 
@@ -81,17 +81,19 @@ make_large() { # DIR
 	quiet "${as[@]}" "$tools/mktree" make "$1/srv/files" "$files" $small_size $per_dir
 }
 
-# Bytes of the content of all files, hard links once.
+# Prints the bytes of the contents of all files.  A file with several hard links counts once.
 content_bytes() { # DIR
 	find "$1" -type f -printf '%i %s\n' | sort -u | awk '{ sum += $2 } END { print sum }'
 }
 
-# What it takes on disk; an overlay has a directory that only root can read.
+# Prints the disk space of DIR.  An overlay has a directory that only root can read, so errors are
+# ignored.
 disk_bytes() { # OPTION... DIR
 	{ du -s -B1 "$@" 2>>"$log" || true; } | cut -f 1
 }
 
-# Initialises an environment from the tree; prints why it cannot run anything.
+# Initialises an environment from the tree.  If the environment cannot run programs, prints the
+# reason.
 new_environment() {
 	local said=$work/said
 	if ! "${as[@]}" test -x "$tools/strata"; then
@@ -105,8 +107,8 @@ new_environment() {
 	fi
 }
 
-# Points everything at the tree of SIZE of this user and its environment, which are
-# made if need be.
+# Selects the tree of SIZE of this user and its environment.  Both are made if they do not exist
+# yet.
 environment() { # USER small|large
 	get_rootfs
 	if [ -e "$work/rootfs.why" ]; then
@@ -134,8 +136,8 @@ environment() { # USER small|large
 	why_not=$(cat "$tree.why")
 }
 
-# Sets able to the users who have environments of these sizes, and notes to why
-# the others have not.
+# Sets 'able' to the users who have environments of all these sizes.  Sets 'notes' to the reasons
+# why the other users have none.
 find_able() { # SIZE...
 	local user size
 	able=() notes=()
@@ -168,10 +170,10 @@ entries() { # small|large
 	fi
 }
 
-# --- what programs do inside
+# --- actions of programs in the environment
 
-# Prints the paths of COUNT files that ROUND changes: of the small files, or of the
-# root file system; spread over them.
+# Prints the paths of the COUNT files that ROUND changes.  They are spread over the small files, or
+# over the root file system.
 paths() { # files|rootfs COUNT ROUND
 	if [ "$1" = files ]; then
 		"$tools/mktree" paths /srv/files "$files" $small_size $per_dir "$2" "$3"
@@ -181,7 +183,7 @@ paths() { # files|rootfs COUNT ROUND
 	fi
 }
 
-# Each gets 1 KiB of its own that does not compress well.
+# Changes files.  Each file gets 1 KiB of its own that does not compress well.
 # shellcheck disable=SC2016 # expanded inside
 change() { # files|rootfs COUNT ROUND
 	local noise
@@ -194,11 +196,11 @@ sums() { paths "$@" | in_env xargs sha256sum; }
 # shellcheck disable=SC2016 # expanded inside
 start_sleeper() {
 	local try
-	sleeper=120.$BASHPID$RANDOM # soon over, whatever happens
+	sleeper=120.$BASHPID$RANDOM # it ends soon in any case
 	in_env sh -c 'sleep "$0" </dev/null >/dev/null 2>&1 &' "$sleeper"
 	for try in 1 2 3 4 5; do
 		! sleeping || return 0
-		sleep 0.1 # in the midst of its execve a process has no arguments
+		sleep 0.1 # during its execve, a process has no arguments
 	done
 	fault "a process left behind by exec does not run"
 }
@@ -275,7 +277,7 @@ row_9() {
 		for ((round = 1; round <= exec_runs / 2; round++)); do
 			measure "exec-$user-joined" strata exec -- true
 		done
-		quiet st checkout HEAD # ends the process
+		quiet st checkout HEAD # this ends the process
 	done
 
 	say "## 9. exec -- true against bubblewrap"
@@ -315,7 +317,7 @@ row_9() {
 
 # --- row 10: commit
 
-# Series: which files change, in which workspace of the environment of which tree.
+# A series of commits: which files change, in which tree, and in which workspace of its environment.
 declare -A series_files=([spread]=files [rootfs]=rootfs [small]=rootfs)
 declare -A series_tree=([spread]=large [rootfs]=large [small]=small)
 declare -A series_workspace=([spread]=main [rootfs]=other [small]=main)
@@ -330,7 +332,8 @@ use_series() { # USER SERIES
 commit_changed() { # USER SERIES COLUMN COUNT ROUND
 	local head found
 	use_series "$1" "$2"
-	case $3 in more*) ;; *) quiet st checkout HEAD ;; esac # all that changed before is below
+	# earlier changes are below the live tree then
+	case $3 in more*) ;; *) quiet st checkout HEAD ;; esac
 	change "${series_files[$2]}" "$4" "$5"
 	head=$(st head)
 	measure "commit-$1-$2-$3" strata commit
@@ -347,7 +350,7 @@ commit_nothing() { # USER SERIES
 	[ "$(st head)" = "$head" ] || fault "commit of nothing made a node"
 }
 
-# Turns the live trees into the base again, with nothing left to commit.
+# Turns the live trees into the base again, so that nothing is left to commit.
 commit_reset() { # USER
 	local name
 	for name in spread rootfs small; do
@@ -454,7 +457,8 @@ row_10() {
 
 # --- row 11: checkout
 
-# Back to TARGET with a process inside; EXPECTED are the sums of the files then.
+# Checks out TARGET while a process runs in the environment.  EXPECTED are the sums of the files
+# after that.
 back() { # LABEL TARGET EXPECTED COUNT ROUND
 	start_sleeper
 	measure "back-$1" strata checkout "$2"
@@ -536,7 +540,7 @@ used_bytes() {
 	fi
 }
 
-# One of them writes, and nobody else may see it.
+# One fork writes, and no other fork may see the change.
 # shellcheck disable=SC2016 # expanded inside
 verify_forks() { # EXPECTED CHANGED UNCHANGED
 	local i
@@ -665,7 +669,7 @@ row_12() {
 # --- row 13: growth
 
 pack_bytes() { find "$STRATA_ROOT/packs" -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum }'; }
-# The pages in use, as they would be if SQLite's log had been copied into the database.
+# Prints the number of pages in use, as if SQLite's log had been copied into the database.
 db_bytes() {
 	"${as[@]}" sqlite3 -readonly "$STRATA_ROOT/strata.db" \
 		'SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size'
@@ -719,7 +723,7 @@ row_13() {
 
 # --- row 14: native speed
 
-# Installs gcc into DIR with the package lists of this machine; quietly fails.
+# Installs gcc into DIR with the package lists of this machine.  Fails without a message.
 install_gcc() { # DIR
 	local apt=(apt-get -q -y --no-install-recommends --download-only -o "Dir::State::status=$1/var/lib/dpkg/status"
 		-o "Dir::Cache::archives=$work/debs" -o Debug::NoLocking=1 install gcc libc6-dev)
@@ -763,7 +767,8 @@ make_sources() { # DIR
 	END
 }
 
-# For where no compiler can be had: processor, many small processes, many small files.
+# For machines where no compiler can be installed: makes work for the processor, with many small
+# processes and many small files.
 make_shell_work() { # DIR
 	mkdir "$1"
 	cat >"$1/build" <<-'END'
@@ -779,7 +784,7 @@ make_shell_work() { # DIR
 	END
 }
 
-# Makes compile.tar in the work directory; once for all rows.
+# Makes compile.tar in the work directory, once for all rows.
 make_compile_tree() {
 	local dir=$work/compile compiler=gcc
 	progress "installing gcc in a root file system"
@@ -796,7 +801,7 @@ make_compile_tree() {
 	echo $compiler >"$work/compile.kind"
 }
 
-# Points rootfs at what the trees of rows 14 and 18 are made of: they can compile.
+# Sets rootfs to the tar file for the trees of rows 14 and 18, in which programs can be compiled.
 compile_tree() {
 	[ -e "$work/compile.kind" ] || make_compile_tree
 	rootfs=$work/compile.tar

@@ -1,14 +1,14 @@
 #!/bin/bash
-# history.sh - rows 1 to 8: a directory and its history; run.sh sources it.
+# history.sh - rows 1 to 8: a directory and its history.  run.sh sources this file.
 # shellcheck disable=SC2154 # files, work and the like are those of run.sh
 
 # shellcheck source=bench/lib.sh
 . "$here/lib.sh"
 
-size=10737 # of a file on average: 100,000 are 1 GiB
+size=10737 # average bytes of a file: 100,000 files are 1 GiB
 bytes=$((files * size))
 changed=10
-commits=100   # of row 2; p99 needs so many
+commits=100   # commits of row 2; p99 needs this number
 git_runs=30
 peer_runs=5
 small_runs=30
@@ -91,13 +91,14 @@ row_1() {
 	say ""
 }
 
-# --- rows 2 to 5 and 8: one tree that all contenders but the hard links share
+# --- rows 2 to 5 and 8: one tree that all contenders share, except the hard links
 
-export_git() { # each of them in a row is a process of its own
+export_git() { # each command in a row is a process of its own
 	export GIT_DIR=$fs/git GIT_WORK_TREE=$tree
 }
 
-# Everybody has the tree, untimed; a git user's repository would be packed.
+# Sets up the shared tree for all contenders, which is not timed.  The git repository would be
+# packed for a real user, too.
 main_tree() {
 	if [ -e "$work/main.ready" ]; then
 		use_fs main
@@ -244,7 +245,7 @@ row_4() {
 		git -C "$tree" add -A
 		measure checkout-git git -C "$tree" read-tree -u --reset "$old"
 		[ "$sums" = "$(changed_sums $round)" ] || fault "git brought back something else"
-		quiet strata commit # their mtimes
+		quiet strata commit # commits the new mtimes
 	done
 	progress "4. checkout: restic and borg restore the whole"
 	new_main_fs restore
@@ -365,7 +366,7 @@ row_6() {
 
 # --- row 7: growth
 
-# Commits and prints by how much the store has grown.
+# Commits, and prints by how much the store has grown.
 grow() {
 	local before
 	before=$(store_size "$STRATA_ROOT")

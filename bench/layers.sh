@@ -1,30 +1,32 @@
 #!/bin/bash
-# layers.sh - row 18: moving about in a history far from the base, and what chains of layers
-# cost the programs above them; run.sh sources it.
+# layers.sh - row 18: checkouts in a history far from the base, and the cost of chains of layers for
+# the programs above them.  run.sh sources this file.
 #
-# A program inside has made far_files files.  Then come nodes of one changed file each, in
-# one line of descent: node number N has "@node I ..." in the first N of the files listed in
-# far.paths, and none of the others has a line like that.  So the content of any node is known.
+# A program in the environment has made far_files files.  Then nodes are added in one line of
+# descent, and each node changes one file.  Node number N has a line "@node I ..."  in each of the
+# first N files that far.paths lists.  No other file has such a line.  So the content of any node is
+# known.
 # shellcheck disable=SC2154 # files, work and the like are those of run.sh
 
 # shellcheck source=bench/environments.sh
 . "$here/environments.sh"
 
 far_files=8000
-far_size=$((300 * MiB / far_files)) # of one of them on average
-far_runs=30                         # of visits, forks, undo and redo
-far_room=$((64 * MiB))              # for layers besides that of the files
-far_look=25                         # visits between two looks at the layers
+far_size=$((300 * MiB / far_files)) # average bytes of one of these files
+far_runs=30                         # runs of visits, forks, undo and redo
+far_room=$((64 * MiB))              # bytes for layers, besides the layer of the files
+far_look=25                         # visits between two measurements of the layers
 far_verified=10
-names=2000 # of the directory that every layer has
-steps=8    # changes of that directory; as many layers are allowed, see layertend.h
+names=2000 # names in the directory that every layer has
+steps=8    # changes of that directory; the maximum number of layers, see layertend.h
 depths=(1 2 4 8)
 lookup_runs=40
 deep_compile_runs=9
 
 # --- the history
 
-# What a program inside unpacks, and which of the files the nodes change.
+# Makes the files that a program in the environment unpacks, and the list of files that the nodes
+# change.
 make_far() {
 	local wanted=$((visits + 5 * far_runs))
 	[ ! -e "$work/far.paths" ] || return 0
@@ -36,7 +38,7 @@ make_far() {
 	"$tools/mktree" paths /srv/files $far_files $far_size $per_dir $wanted 1 >"$work/far.paths"
 }
 
-# One more node, whose id comes to ids; its file gets 1 KiB that does not compress well.
+# Adds a node, and its id to 'ids'.  The file of the node gets 1 KiB that does not compress well.
 # shellcheck disable=SC2016 # expanded inside
 add_node() {
 	local number=${#ids[@]} noise
@@ -51,7 +53,7 @@ add_nodes() { # COUNT
 	for ((i = 1; i <= $1; i++)); do add_node; done
 }
 
-# The live tree has the content of node NUMBER.
+# Checks that the live tree has the content of node NUMBER.
 verify_node() { # NUMBER
 	[ "$(in_env xargs grep -ah '^@node ' <"$work/far.paths" | cut -d ' ' -f 2)" = "$(seq "$1")" ] ||
 		fault "the live tree is not that of node $1 after 'checkout ${ids[$1]}'"
@@ -62,14 +64,14 @@ verify_node() { # NUMBER
 disk_number() { st du --json | sed -n 's/.*"'"$1"'": *\([0-9]*\).*/\1/p'; } # FIELD
 layer_bytes() { disk_bytes "$STRATA_ROOT/layers"; }
 
-# Until nobody looks after the layers any more, so that what was freed is counted as free.
+# Waits until the maintenance of the layers has ended, so that freed bytes are counted as free.
 await_tender() {
 	local lock=$STRATA_ROOT/run/+tend.lock
 	sleep 0.05 # a command ends before the process that it leaves behind has the lock
 	[ ! -e "$lock" ] || "${as[@]}" flock -w 60 "$lock" true
 }
 
-# Layers that the live tree of WORKSPACE stands on.
+# Prints the number of layers below the live tree of WORKSPACE.
 depth_of() { # WORKSPACE
 	local at depth=0
 	at=$(readlink "$STRATA_ROOT/work/$1/stack" | cut -d . -f 3)
@@ -80,9 +82,9 @@ depth_of() { # WORKSPACE
 	echo $depth
 }
 
-# --- moving about
+# --- moving in the history
 
-# Runs the command, and adds a sample of the bytes that it made the file system lose.
+# Runs the command, and adds a sample of the bytes by which it has filled the file system.
 measure_disk() { # LABEL COMMAND...
 	local before
 	await_tender
@@ -139,13 +141,14 @@ back_and_forth() { # USER
 	verify_node $((${#ids[@]} - 1))
 }
 
-# Each node of a long history once, with little room for layers and nobody who asks to tidy up.
+# Visits each node of a long history once, with little room for layers.  No command asks for
+# maintenance.
 long_history() { # USER FIRST_BYTES
 	local first number seen=0 order
 	progress "18. a history of $visits nodes: ${user_names[$1]}"
 	quiet st gc --max-layers $(($2 + far_room))
 	first=${#ids[@]}
-	add_nodes $((visits + 1)) # the last one is that of the live tree already
+	add_nodes $((visits + 1)) # the live tree already has the last node
 	mapfile -t order < <(seq "$first" $((first + visits - 1)) | shuf --random-source="$work/far.paths")
 	progress "18. $visits first visits: ${user_names[$1]}"
 	layer_bytes >"$samples/far-$1-layers"
@@ -180,7 +183,7 @@ far_rounds() { # USER
 
 # --- chains
 
-# A chain of DEPTH layers in a workspace of its own, which together have all steps.
+# Makes a chain of DEPTH layers in a workspace of its own.  The layers together have all steps.
 # shellcheck disable=SC2016 # expanded inside
 make_chain() { # DEPTH
 	local step
@@ -190,7 +193,7 @@ make_chain() { # DEPTH
 			for ((i = $0; i < $1; i += 100)); do echo "$0" >"/srv/names/name$i"; done
 			for file in /root/src/*.c; do [ ! -e "$file" ] || echo "/* $0 */" >>"$file"; done' $step $names
 		[ $((step % (steps / $1))) = 0 ] || continue
-		quiet st -w "depth$1" checkout "$(cat "$tree.base")" # what changed becomes a layer
+		quiet st -w "depth$1" checkout "$(cat "$tree.base")" # the changes become a layer
 		quiet st -w "depth$1" undo
 	done
 	[ "$(depth_of "depth$1")" = "$1" ] || fault "a chain of $1 layers has $(depth_of "depth$1")"
@@ -258,7 +261,7 @@ chain_line() { # USER DEPTH
 		"$(as_time "$(p50 "$label-exec")") | $(as_time "$(least "$label-exec")") | $compile |"
 }
 
-# The time of one name: p50 and the least.
+# Prints the time for one name: p50 and the minimum.
 as_name_time() { # LABEL
 	awk -v p50="$(p50 "$1")" -v least="$(least "$1")" -v n=$names \
 		'BEGIN { printf "%.2f µs | %.2f µs", p50 / n, least / n }'
@@ -327,7 +330,8 @@ say_chains() {
 	done
 }
 
-# A file system with a tree and an environment of USER; what cannot be is in why_not.
+# Makes a file system with a tree and an environment of USER.  If something cannot be made, why_not
+# has the reason.
 far_environment() { # NAME USER
 	become "$2"
 	new_fs "$1" $((6144 * MiB)) 600000

@@ -1,12 +1,12 @@
 #!/bin/bash
-# lib.sh - file systems to measure on, samples and the report; what has the rows
-# sources it.
+# lib.sh - file systems to measure on, samples, and the report.  The files with the rows source this
+# file.
 # shellcheck disable=SC2034,SC2154 # to them; work and the like are those of run.sh
 
 MiB=1048576
-per_dir=10    # files of a directory of the trees that are made
-user_id=65534 # of the ordinary user of rows 9 to 14
-fs=           # the mounted file system a row measures on
+per_dir=10    # files in each directory of the trees that are made
+user_id=65534 # the ordinary user of rows 9 to 14
+fs=           # the mounted file system that a row measures on
 
 quiet() { "$@" >>"$log" 2>&1; }
 fault() { # MESSAGE
@@ -17,8 +17,8 @@ progress() { printf '[%4d s] %s\n' "$SECONDS" "$*" >&2; }
 
 # --- file systems
 
-# Makes an empty file system with room for BYTES and, if it is ext4, INODES, and points
-# fs and the peers at it; one of this name that exists is thrown away.
+# Makes an empty file system with room for BYTES and, if it is ext4, for INODES.  A file system of
+# this name is removed first.  Sets fs, and the variables of the other tools, to the new one.
 new_fs() { # NAME BYTES INODES [TYPE]
 	drop_fs "$1"
 	fs=$work/fs-$1
@@ -43,7 +43,8 @@ use_fs() { # NAME
 
 drop_fs() { # NAME
 	local try
-	for ((try = 1; try <= 50; try++)); do # what has just ended may hold it a moment longer
+	# a process that has just ended may keep it busy a moment longer
+	for ((try = 1; try <= 50; try++)); do
 		mountpoint -q "$work/fs-$1" 2>/dev/null || break
 		umount "$work/fs-$1" 2>>"$log" || sleep 0.1
 	done
@@ -65,19 +66,20 @@ try_own_fs() {
 	drop_fs probe
 }
 
-# What a store takes; the live tree in work/ is not part of it.
+# Prints the bytes of a store.  The live tree in work/ is not part of the store.
 store_size() { du -s -B1 --apparent-size --exclude=work "$@" | awk '{ sum += $1 } END { print sum }'; }
 
 # --- measuring
 
-# How to become the one who measures, before a command; nothing to stay who we are.
+# The beginning of a command that makes it run as the user who measures.  Empty: the user does not
+# change.
 as=()
 
 # Adds one sample to LABEL.
 measure() { # LABEL COMMAND...
 	local label=$1
 	shift
-	if [ ${#as[@]} != 0 ]; then # meter runs as that user too: setpriv is not timed
+	if [ ${#as[@]} != 0 ]; then # meter runs as that user, too, so setpriv is not timed
 		touch "$samples/$label"
 		chown "$user_id" "$samples/$label"
 	fi
@@ -86,10 +88,10 @@ measure() { # LABEL COMMAND...
 		fault "failed: $*"
 }
 
-# Columns of a sample, see meter.c
+# Columns of a sample; see meter.c.
 WALL=1 SYNCED=2 CPU=3 RSS=4
 
-# The value of COLUMN that PERCENT of the samples do not exceed.
+# Prints the value of COLUMN that PERCENT of the samples do not exceed.
 pick() { # LABEL COLUMN PERCENT
 	sort -n -k "$2,$2" "$samples/$1" |
 		awk -v column="$2" -v p="$3" '{ v[NR] = $column }
@@ -132,7 +134,7 @@ targets_head() {
 	say "|---|---|---|---|"
 }
 
-# One line of the table of targets; FORMAT is as_time, as_bytes or as_ratio.
+# Prints one line of the table of targets.  FORMAT is as_time, as_bytes or as_ratio.
 target() { # TEXT FORMAT MEASURED at-most|at-least LIMIT
 	local verdict="not met" sign="≤" test="<="
 	[ "$4" = at-most ] || sign="≥" test=">="
@@ -146,7 +148,7 @@ contenders_head() {
 	say "|---|---|---|---|---|---|---|"
 }
 
-# One contender against strata's own label; COLUMN says if the sync counts.
+# Compares one contender with strata's own label.  COLUMN decides whether the sync is included.
 contender() { # TEXT LABEL STRATA_LABEL [COLUMN]
 	local column=${4:-$WALL} tail=- share=""
 	[ "$(count "$2")" -lt 30 ] || tail=$(as_time "$(p99 "$2" "$column")")

@@ -1,14 +1,15 @@
 /*
- * lookup - how long the names of one directory take that nobody has looked up yet.
+ * lookup - measure the first lookup of the names of one directory.
  *
- *	lookup make DIR COUNT     make DIR with COUNT small files
- *	lookup found DIR COUNT    stat, open and close each of them
- *	lookup absent DIR COUNT   stat as many names that are not there
+ * 	lookup make DIR COUNT     make DIR with COUNT small files
+ * 	lookup found DIR COUNT    stat, open and close each of them
+ * 	lookup absent DIR COUNT   stat as many names that do not exist
  *
- * The last two print two wall times in nanoseconds: of the first time, and of the same once more,
- * when the kernel knows each name and its layer.  In an overlay that was mounted just now each
- * name is looked up in every layer that has the directory, down to the one that has the name.
- * Linked statically, since it runs in a root file system that is not this machine's.
+ * The last two forms print two wall times in nanoseconds: that of the first lookups, and that of a
+ * repetition, when the kernel knows each name and its layer.  In an overlay that was just mounted,
+ * each name is looked up in every layer that has the directory, down to the layer that has the
+ * name.  This program is linked statically, since it runs in a root file system other than this
+ * machine's.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,16 +1,15 @@
 /*
- * meter - run one command and append what it cost to a file.
+ * meter - run one command and append its cost to a file.
  *
- *	meter SAMPLES DIR COMMAND [ARGUMENT]...
+ * 	meter SAMPLES DIR COMMAND [ARGUMENT]...
  *
- * One line is added: the wall time until the command ended, the wall time until
- * the file system of DIR was synced after that, the CPU time of the command and
- * its children (user and system), all in microseconds, and the peak resident size of the
- * largest of them in KiB.  Ends with the command's status, and then adds
- * a line only if that was 0.
+ * One line is added.  It has four numbers: the wall time until the command ended, the wall time
+ * until the file system of DIR was synced after that, the CPU time of the command and its children
+ * (user and system), all in microseconds, and the peak resident size of the largest of these
+ * processes in KiB.  meter ends with the command's status.  If this is not 0, no line is added.
  *
- * A small program of its own because a child starts with the peak of the
- * process that forked it, and because a shell adds a millisecond.
+ * This is a small program of its own for two reasons.  A child starts with the peak of the process
+ * that forked it, and a shell adds a millisecond.
  */
 #include <errno.h>
 #include <fcntl.h>

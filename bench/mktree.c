@@ -1,17 +1,17 @@
 /*
- * mktree - make trees of files, and change some, the same way every time.
+ * mktree - make trees of files, and change some of the files, in the same way every time.
  *
- *	mktree make DIR FILES SIZE PER_DIR     FILES files of SIZE bytes on average
- *	mktree change DIR FILES SIZE PER_DIR COUNT ROUND
- *	                                       rewrite COUNT of them, spread over DIR
- *	mktree paths DIR FILES SIZE PER_DIR COUNT ROUND
- *	                                       print the paths that change would rewrite
- *	mktree file PATH BYTES                 one file of random bytes
+ * 	mktree make DIR FILES SIZE PER_DIR     FILES files of SIZE bytes on average
+ * 	mktree change DIR FILES SIZE PER_DIR COUNT ROUND
+ * 	                                       rewrite COUNT of them, spread over DIR
+ * 	mktree paths DIR FILES SIZE PER_DIR COUNT ROUND
+ * 	                                       print the paths that change would rewrite
+ * 	mktree file PATH BYTES                 one file of random bytes
  *
- * make and change print how many bytes they wrote.  Sizes are distributed
- * exponentially.  Of the files made one half is random and the other text;
- * what change writes is random and as long as before, so that its size in a store
- * is known.  The directories that hold files are grouped in hundreds.
+ * make and change print the number of bytes that they wrote.  Sizes are distributed exponentially.
+ * One half of the files that make writes is random, and the other half is text.  change writes
+ * random bytes of the same length as before, so that their size in a store is known.  The
+ * directories that contain files are grouped in hundreds.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static void fail(const char *what)
 	exit(1);
 }
 
-/* splitmix64 */
+/* The generator splitmix64. */
 static uint64_t random_next(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15;
@@ -87,8 +87,10 @@ static uint64_t file_size(uint64_t file)
 	return size < SMALLEST ? SMALLEST : (uint64_t)size;
 }
 
-/* Path of the directory that holds files per_dir * number and following;
- * with make, makes it and those of its ancestors that no smaller number has. */
+/*
+ * Set out to the path of the directory for file per_dir * number and the files after it.  If make
+ * is set, make the directory, and those of its ancestors that no smaller number has.
+ */
 static void dir_path(char out[4096], uint64_t number, int make)
 {
 	uint64_t unit = 1, last = (tree.files - 1) / tree.per_dir;

@@ -1,5 +1,6 @@
 #!/bin/bash
-# owners.sh - rows 15 and 16: a workspace that has an owner, a tournament; run.sh sources it.
+# owners.sh - rows 15 and 16: a workspace with an owner, and a tournament.  run.sh sources this
+# file.
 # shellcheck disable=SC2154 # files, work and the like are those of run.sh
 
 # shellcheck source=bench/environments.sh
@@ -11,7 +12,7 @@ clock_ticks=$(getconf CLK_TCK)
 
 now_us() { echo "${EPOCHREALTIME/[.,]/}"; }
 
-# Starts an owner of the environment and adds a sample of how long it took to answer.
+# Starts an owner of the environment, and adds a sample of the time until its first answer.
 start_owner() { # LABEL ARGUMENT...
 	local label=$1 began
 	shift
@@ -29,15 +30,15 @@ end_owner() {
 	wait "$owner" || true
 }
 
-# Processor time in microseconds, and memory in KiB, of the owner and its watcher.
+# Print the processor time in microseconds, and the memory in KiB, of the owner and its watcher.
 owner_cpu() { cat "/proc/$owner/stat" /proc/[0-9]*/stat 2>/dev/null | awk -v pid="$owner" -v hz="$clock_ticks" \
 	'$1 == pid && !seen++ || $4 == pid { sum += $14 + $15 } END { print int(sum * 1000000 / hz) }'; }
 owner_rss() { awk '/^VmRSS/ { print $2 }' "/proc/$owner/status"; }
 
-# The agent says that it is up; so many times by now.
+# The agent prints a line when it is up.  This is the number of times so far.
 ups() { wc -l <"$work/owner.out"; }
 
-# From the request to the agent that runs in the restored tree.
+# Measures the time from the request until the agent runs in the restored tree.
 rollback_round() { # LABEL
 	local before began
 	before=$(ups)
@@ -46,7 +47,7 @@ rollback_round() { # LABEL
 	quiet st checkout "$(cat "$tree.base")"
 	until [ "$(ups)" -gt "$before" ]; do :; done
 	echo "$(($(now_us) - began)) 0 0 0" >>"$samples/$1"
-	sleep 11 # else the next start waits on purpose
+	sleep 11 # otherwise strata delays the next start on purpose
 }
 
 owner_rounds() { # USER

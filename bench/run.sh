@@ -1,11 +1,14 @@
 #!/bin/bash
-# run.sh BUILD - measure BUILD/strata against git, restic, borg, cp and a bare
-# walk of the tree (rows 1 to 8, history.sh), and against bubblewrap, copies,
-# hard links, reflinks, btrfs snapshots and a plain chroot (rows 9 to 14,
-# environments.sh), and a workspace with an owner and a tournament (rows 15 and 16, owners.sh),
-# and tracing against strace and reprozip (row 17, tracing.sh), and moving about in a history
-# far from the base (row 18, layers.sh), and how long gc holds commands up (row 19, upkeep.sh),
-# and how fast a worker is (row 20, worker.sh); writes bench/RESULTS.md.
+# run.sh BUILD - measure BUILD/strata, and write bench/RESULTS.md.
+#
+# rows 1 to 8    against git, restic, borg, cp and a bare walk of the tree (history.sh)
+# rows 9 to 14   against bubblewrap, copies, hard links, reflinks, btrfs snapshots and a
+#                plain chroot (environments.sh)
+# rows 15, 16    a workspace with an owner, and a tournament (owners.sh)
+# row 17         tracing, against strace and reprozip (tracing.sh)
+# row 18         moving in a history far from the base (layers.sh)
+# row 19         the time for which gc delays other commands (upkeep.sh)
+# row 20         the speed of a worker (worker.sh)
 #
 #   BENCH_FILES  files of the main tree, 10.5 KiB each on average; in rows 9 to
 #                14, 1 KiB each, besides a root file system (100000); row 17 has
@@ -14,18 +17,17 @@
 #   BENCH_RUNS   runs of each long measurement of rows 1 to 8 (3)
 #   BENCH_VISITS nodes of the history of row 18, each of which is visited (1000)
 #   BENCH_ROWS   rows to measure, of "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20"
-#   BENCH_DIR    where the file systems are made (${TMPDIR:-/tmp})
-#   BENCH_OUT    where the tables go (RESULTS.md beside this script)
-#   STRATA_TEST_CACHE  where the root file system is kept, see tools/rootfs
+#   BENCH_DIR    directory for the file systems (${TMPDIR:-/tmp})
+#   BENCH_OUT    file for the tables (RESULTS.md beside this script)
+#   STRATA_TEST_CACHE  directory of the root file system, see tools/rootfs
 #
-# Everything runs on new ext4 file systems in sparse images (as root; others
-# measure in a plain directory): an ext4 searches past inodes deleted in the
-# last minutes, so each contender that makes many files gets one of its own.
-# Contenders take turns; the file system is synced before each measurement, and
-# the caches are warm.  A missed target is reported and is no failure; a
-# row that could not be measured is, unless this machine lacks what it needs, which it
-# says.  The default takes some 45 minutes, ~10 GB of disk and 6 GB of memory;
-# BENCH_FILES=2000 BENCH_MANY=0 takes nine.
+# Everything runs on new ext4 file systems in sparse images if root measures, and otherwise in a
+# plain directory.  ext4 searches past inodes that were deleted in the last minutes, so each
+# contender that makes many files gets a file system of its own.  Contenders take turns.  The file
+# system is synced before each measurement, and the caches are warm.  A missed target is reported
+# and is no failure.  A row that could not be measured is a failure, unless this machine lacks
+# something that the row needs; the reason is then reported.  The default takes about 45 minutes, 10
+# GB of disk and 6 GB of memory.  BENCH_FILES=2000 BENCH_MANY=0 takes nine minutes.
 set -euo pipefail
 
 [ $# = 1 ] || { echo "usage: bench/run.sh BUILD" >&2; exit 2; }
@@ -63,8 +65,8 @@ work=$(realpath "$work")
 samples=$work/samples report=$work/report log=$work/log tools=$work/tools
 mkdir "$samples" "$tools" "$work/home"
 touch "$report" "$log"
-chmod 711 "$work" # for the ordinary user
-cp "$build/strata" "$tools/strata" # somebody may build while this runs
+chmod 711 "$work" # the ordinary user needs access
+cp "$build/strata" "$tools/strata" # another build may replace the file while this script runs
 row_pid= # leader of the process group that measures
 
 cleanup() {
@@ -86,9 +88,9 @@ trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# Nothing of the user who runs this matters.
-caller_home=${HOME:-} # but where tools/rootfs may have kept something
-# Not the caller's: what is traced looks through all of it for each program.
+# The environment of the caller must have no influence.
+caller_home=${HOME:-} # needed only for the directory of tools/rootfs
+# Do not use the caller's PATH: a traced program looks through all of its directories.
 PATH=$tools:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export PATH HOME=$work/home LC_ALL=C TZ=UTC
 unset XDG_DATA_HOME XDG_CONFIG_HOME XDG_CACHE_HOME STRATA_WORKSPACE STRATA_ROOT
@@ -161,7 +163,7 @@ header() {
 	echo
 }
 
-need() { # the most that is on disk at one time, roughly
+need() { # prints the most bytes that are on disk at one time, roughly
 	local main=0 large=0 most=0 bytes
 	if $histories; then
 		main=$((8 * size * files + files * 8192)) large=$((many * 8192))
@@ -193,8 +195,9 @@ try_own_fs
 
 failed=0
 for row in $rows; do
-	# In the background, in a group of its own, so that a signal ends all of it at
-	# once; and not as a condition, where set -e would do nothing inside.
+	# Run the row in the background, in a group of its own, so that a signal ends all of its
+	# processes at once.  Do not run it as a condition, since 'set -e' would have no effect in
+	# it.
 	set -m
 	( "row_$row" ) </dev/null &
 	row_pid=$!

@@ -1,11 +1,11 @@
 /*
- * statwalk - the least work that finds what changed in a plain directory.
+ * statwalk - do the minimum of work for finding changes in a plain directory.
  *
- *	statwalk DIR [THREADS]
+ * 	statwalk DIR [THREADS]
  *
- * Lists every directory below DIR and calls statx on every entry, with as many
- * threads as there are cores.  The threads share a stack of directories still
- * to be read.  Prints the number of entries.
+ * Lists every directory below DIR and calls statx on every entry, with as many threads as there are
+ * cores.  The threads share a stack of directories that are still to be read.  Prints the number of
+ * entries.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +26,7 @@ static struct {
 	pthread_cond_t more;
 	char **dirs;
 	size_t count, room;
-	int busy; /* threads that may still push */
+	int busy; /* threads that may still push directories */
 } stack = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, 0, 0, 0 };
 
 static atomic_long entries;
@@ -51,7 +51,7 @@ static void push(char *dir)
 	pthread_mutex_unlock(&stack.lock);
 }
 
-/* The next directory, or NULL once nobody can push another one. */
+/* Returns the next directory, or NULL when no thread can push another one. */
 static char *pop(void)
 {
 	char *dir = NULL;

@@ -1,15 +1,15 @@
 #!/bin/bash
-# tracing.sh - row 17: what it costs to run a program under strata trace; run.sh sources it.
+# tracing.sh - row 17: the cost of running a program under strata trace.  run.sh sources this file.
 #
-# A file system for each user has sources to compile, a tree to look at and a git
-# repository.  Each contender is tried once before the rounds; one that fails there is
-# reported as failed.  What these trials of strata have written is looked into.
+# Each user has a file system with sources to compile, a tree to look at and a git repository.  Each
+# contender is tried once before the rounds.  A contender that fails then is reported as failed.
+# The bundles that strata has written in these trials are checked.
 # shellcheck disable=SC2154 # files, work and the like are those of run.sh
 
 # shellcheck source=bench/environments.sh
 . "$here/environments.sh"
 
-trace_compiles=7 # rounds
+trace_compiles=7 # number of rounds
 trace_looks=11
 look_files=$((files < 20000 ? files : 20000))
 status_files=$((look_files / 2))
@@ -18,9 +18,9 @@ tracers=(plain strata notify ptrace strace reprozip)
 declare -A tracer_names=([plain]="plain" [strata]="strata trace" [notify]="strata trace --engine notify" [ptrace]="strata trace --engine ptrace"
 	[strace]="strace" [reprozip]="reprozip trace")
 
-# --- what is traced, and by what
+# --- the traced programs, and the tracers
 
-# A new file system with all that is traced; the current directory.
+# Makes a new file system with everything that the traced programs need, and enters it.
 trace_fs() { # USER
 	become "$1"
 	new_fs "trace-$1" $((6144 * MiB)) $((4 * look_files + 100000))
@@ -38,7 +38,7 @@ trace_fs() { # USER
 	quiet "${as[@]}" git init -q "$fs/repository"
 	quiet "${as[@]}" git -C "$fs/repository" add .
 	quiet "${as[@]}" git -C "$fs/repository" -c gc.auto=0 -c user.name=bench -c user.email=bench commit -q -m all
-	sleep 2 # else git distrusts the times of what it has just added
+	sleep 2 # otherwise git does not trust the times of files that it has just added
 	quiet "${as[@]}" git -C "$fs/repository" status
 	! command -v reprozip >/dev/null || quiet "${as[@]}" reprozip usage_report --disable
 }
@@ -61,10 +61,10 @@ set_tracer() { # CONTENDER
 	esac
 }
 
-# Takes away what a run has left.
+# Removes the files that a run has left.
 tidy() { rm -rf "$fs/bundle" "$fs"/sources/core/*.o; }
 
-# --- what a bundle says
+# --- checks of a bundle
 
 bundle() { jq "$@" "$fs/bundle/manifest.json"; }
 
@@ -72,7 +72,7 @@ check_complete() { # WHAT
 	[ "$(bundle .complete)" = true ] || fault "$1: the bundle is incomplete: $(bundle -c .incomplete_reasons)"
 }
 
-# Every object was made, and is told of with its content.
+# Checks that every object was made, and that the bundle has it with its content.
 check_objects() {
 	find "$fs/sources" -name '*.o' | sort >"$work/objects"
 	[ "$(wc -l <"$work/objects")" = "$(find "$fs/sources" -name '*.c' | wc -l)" ] || fault "a compile made too few objects"
@@ -98,14 +98,14 @@ check_bundle() { # JOB
 
 # --- the rounds
 
-# Prints why, of what a tracer that failed has said.
+# Prints the reason why a tracer has failed, taken from its messages.
 why_failed() { # FILE
 	local critical
 	critical=$(sed -n 's/.*CRITICAL: //p' "$1" | head -1)
 	if [ -n "$critical" ]; then echo "$critical"; else last_line "$1"; fi
 }
 
-# Sets turn to those that work.
+# Sets 'turn' to the tracers that work.
 try_tracers() { # USER JOB
 	local who
 	turn=()
@@ -145,7 +145,8 @@ trace_rounds() { # USER JOB ROUNDS
 	tidy
 }
 
-# The file, and as much again for its content in the bundle.
+# Traces a program that writes a large file.  This needs room for the file, and for its content in
+# the bundle.
 # shellcheck disable=SC2016 # expanded by sh
 trace_big() { # USER
 	local dir room
@@ -168,7 +169,7 @@ trace_big() { # USER
 
 # --- the report
 
-# What tracing adds; never nothing, which noise could make of it.
+# Prints the time that tracing adds.  It is at least 1, since noise could make it negative.
 added() { # USER JOB CONTENDER
 	local more=$(($(p50 "trace-$1-$2-$3") - $(p50 "trace-$1-$2-plain")))
 	echo $((more > 1 ? more : 1))
@@ -233,7 +234,7 @@ row_17() {
 		say ""
 		return
 	fi
-	unset MAKEFLAGS MFLAGS MAKELEVEL # of make bench
+	unset MAKEFLAGS MFLAGS MAKELEVEL # set by make bench
 	for user in "${users[@]}"; do
 		progress "17. making what is traced: ${user_names[$user]}"
 		trace_fs "$user"

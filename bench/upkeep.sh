@@ -1,14 +1,14 @@
 #!/bin/bash
-# upkeep.sh - row 19: how long gc holds other commands up; run.sh sources it.
+# upkeep.sh - row 19: the time for which gc delays other commands.  run.sh sources this file.
 # shellcheck disable=SC2154 # work, samples and the like are those of run.sh
 
 # shellcheck source=bench/environments.sh
 . "$here/environments.sh"
 
 upkeep_nodes=1100
-upkeep_files=100 # that each node changes
+upkeep_files=100 # files that each node changes
 
-# Makes a history of which retention drops nearly all.
+# Makes a history of which retention drops nearly all nodes.
 # shellcheck disable=SC2016 # the shell inside expands it
 make_garbage() {
 	local node

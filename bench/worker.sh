@@ -1,5 +1,6 @@
 #!/bin/bash
-# worker.sh - row 20: how fast a worker answers, and greps against ripgrep; run.sh sources it.
+# worker.sh - row 20: the time until a worker answers, and its grep compared with ripgrep.  run.sh
+# sources this file.
 # shellcheck disable=SC2154 # work, samples and the like are those of run.sh
 
 grep_patterns=('EXPORT_SYMBOL_GPL\(clk_skb' 'no_such_thing_at_all' '[a-z]+_irq_[a-z]+\(struct page'
@@ -7,7 +8,7 @@ grep_patterns=('EXPORT_SYMBOL_GPL\(clk_skb' 'no_such_thing_at_all' '[a-z]+_irq_[
 
 quoted() { jq -Rn --arg text "$1" '$text'; }
 
-# A call of a worker that was started for it, COUNT times.
+# Makes COUNT calls of a worker that is started for them.
 call_worker() { # LABEL COUNT REQUEST...
 	local label=$1 count=$2
 	shift 2
@@ -47,7 +48,7 @@ row_20() {
 	head -c 1000 /dev/urandom >"$tree/small"
 	head -c "$MiB" /dev/urandom >"$tree/large"
 	call_worker worker-small 5000 "{\"kind\":\"read\",\"path\":$(quoted "$tree/small")}"
-	# A frame cannot hold all of it: the rest is read by a second request.
+	# One frame cannot hold the whole file, so a second request reads the rest.
 	call_worker worker-large 100 "{\"kind\":\"read\",\"path\":$(quoted "$tree/large"),\"encoding\":\"base64\"}" \
 		"{\"kind\":\"read\",\"path\":$(quoted "$tree/large"),\"encoding\":\"base64\",\"offset\":785000}"
 	call_worker worker-glob 20 "{\"kind\":\"glob\",\"pattern\":\"**/none*\",\"root\":$(quoted "$tree/many")}"

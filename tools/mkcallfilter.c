@@ -1,10 +1,11 @@
 /*
- * mkcallfilter - print src/sandbox/callfilter.h's filters, and the table of the calls that they
- * notify of, as C.
+ * mkcallfilter - print the filters of src/sandbox/callfilter.h, and the table of the calls that
+ * they report to a listener, as C.
  *
- * Each program has three parts.  The first is made here: calls that libseccomp does not know, and
- * ENOSYS for those that nobody knew when this list was made.  libseccomp makes the others: denials
- * that depend on arguments, then the allow list.  What a part does not decide goes on to the next.
+ * Each program has three parts.  This file makes the first part: the calls that libseccomp does not
+ * know, and ENOSYS for calls that did not exist when the list was made.  libseccomp makes the other
+ * two: denials that depend on arguments, and the allow list.  A call that one part does not decide
+ * is passed on to the next part.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,7 @@
 
 /* --------------------------------------------------------------------- lists */
 
-/* Allowed with any arguments, by every variant. */
+/* Calls that every variant allows with any arguments. */
 static const char allowed[] =
 	/* files */
 	"_llseek access chdir close close_range copy_file_range dup dup2 dup3 faccessat faccessat2 "
@@ -80,7 +81,7 @@ static const char allowed[] =
 	"rt_sigsuspend rt_sigtimedwait rt_sigtimedwait_time64 rt_tgsigqueueinfo sigaction "
 	"sigaltstack signal sigpending sigprocmask sigreturn sigsuspend sgetmask ssetmask tgkill "
 	"tkill "
-	/* time: setting it needs rights over the machine */
+	/* time; setting it needs rights over the machine */
 	"adjtimex clock_adjtime clock_adjtime64 clock_getres clock_getres_time64 clock_gettime "
 	"clock_gettime64 clock_nanosleep clock_nanosleep_time64 getitimer gettimeofday nanosleep "
 	"setitimer time timer_create timer_delete timer_getoverrun timer_gettime timer_gettime64 "
@@ -89,26 +90,27 @@ static const char allowed[] =
 	"ipc mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedreceive_time64 mq_timedsend "
 	"mq_timedsend_time64 mq_unlink msgctl msgget msgrcv msgsnd semctl semget semop semtimedop "
 	"semtimedop_time64 shmat shmctl shmdt shmget "
-	/* the rest: filters of one's own only take rights away */
+	/* others; a program's own filters can only take rights away */
 	"getrandom landlock_add_rule landlock_create_ruleset landlock_restrict_self olduname "
 	"oldolduname seccomp sysinfo ugetrlimit uname ";
 
-/* Allowed if programs may make sandboxes of their own. */
+/* Calls that are allowed if programs may make sandboxes of their own. */
 static const char nested[] = "chroot clone clone3 fsconfig fsmount fsopen fspick mount "
 			     "mount_setattr move_mount open_tree "
 			     "pivot_root setdomainname sethostname setns umount umount2 unshare ";
 
-/* ENOSYS: programs ask whether there is such a call, and do without. */
+/* Calls that fail with ENOSYS: programs test whether they exist, and can do without them. */
 static const char absent[] =
 	"_sysctl afs_syscall bdflush create_module ftime get_kernel_syms getpmsg gtty idle "
 	"io_uring_enter io_uring_register io_uring_setup lock lookup_dcookie mpx nfsservctl prof "
 	"profil putpmsg query_module security stty sysfs tuxcall ulimit uselib ustat vserver ";
 
-/* Calls that change files: allowed, and notified of if denials are explained. */
+/* Calls that change files.  They are allowed, and reported if denials are explained. */
 static const struct {
 	const char *name;
 	int8_t dirfd, path, dirfd2, path2;
-	int8_t flags; /* of an open: notified of only if they allow to write */
+	/* argument with the flags of an open, which is reported only if the flags allow writing */
+	int8_t flags;
 } changing[] = {
 	{ "open", N, 0, N, N, 1 },
 	{ "openat", 0, 1, N, N, 2 },
@@ -155,8 +157,9 @@ static const struct {
 };
 
 /*
- * Calls that libseccomp of Debian 12 does not know.  They have the same number everywhere.
- * FIRST_NEW to LAST_NEW are all that there were in Linux 6.18; others are ENOSYS.
+ * Calls that the libseccomp of Debian 12 does not know.  They have the same number on all
+ * architectures.  FIRST_NEW to LAST_NEW are all such calls of Linux 6.18; calls after these are
+ * ENOSYS.
  */
 #define FIRST_NEW 457
 #define FIRST_OF_ARM 0xf0000 /* cacheflush and others */
@@ -193,9 +196,9 @@ static const uint32_t personalities[] = { PER_LINUX, PER_LINUX32, UNAME26, PER_L
 static const uint32_t protocols[] = { IPPROTO_IP, IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP,
 	IPPROTO_ICMPV6, IPPROTO_UDPLITE, IPPROTO_RAW };
 static const uint32_t ioctls[] = {
-	0x5412,                              /* TIOCSTI: types into the terminal */
+	0x5412,                              /* TIOCSTI: types characters into the terminal */
 	0x541c,                              /* TIOCLINUX: pastes into the console */
-	(uint32_t)BTRFS_IOC_SNAP_DESTROY_V2, /* these two: see confine.c */
+	(uint32_t)BTRFS_IOC_SNAP_DESTROY_V2, /* for this and the next one, see confine.c */
 	(uint32_t)BTRFS_IOC_SUBVOL_SETFLAGS,
 };
 
@@ -213,7 +216,10 @@ struct filter {
 	unsigned variant;
 };
 
-/* The number of a call, for libseccomp; negative and below -10000 where the machine lacks it. */
+/*
+ * Whether the machine has a call.  libseccomp gives a number below -10000 to a call that the
+ * architecture does not have.
+ */
 static bool exists(uint32_t arch, const char *name)
 {
 	int nr = seccomp_syscall_resolve_name_arch(arch, name);
@@ -222,8 +228,9 @@ static bool exists(uint32_t arch, const char *name)
 }
 
 /*
- * Numbers are those of the machine that builds, which libseccomp translates.  For i386 it also adds
- * a rule for socketcall, without the arguments; deny_by_arguments denies all of that call.
+ * Add a rule for a call.  The numbers of calls are those of the machine that builds, and libseccomp
+ * translates them.  For i386 it also adds a rule for socketcall, without the arguments.
+ * deny_by_arguments denies that call altogether.
  */
 static void add(const struct filter *filter, uint32_t action, const char *name,
 	const struct scmp_arg_cmp *arguments, unsigned n)
@@ -372,7 +379,7 @@ static void append_filter(struct program *program, scmp_filter_ctx context)
 	seccomp_release(context);
 }
 
-/* One filter for both architectures. */
+/* Append one part of a program, as one filter for both architectures. */
 static void append_part(struct program *program, const uint32_t archs[2], unsigned variant,
 	uint32_t otherwise, void (*rules)(const struct filter *filter))
 {
@@ -420,7 +427,10 @@ static void append_newer(struct program *program, unsigned variant)
 	append_word(program, RETURN(SECCOMP_RET_ERRNO | ENOSYS));
 }
 
-/* What was allowed up to here goes on behind the program's present end. */
+/*
+ * Make calls that the program has allowed up to here go on to the part that will follow its present
+ * end.
+ */
 static void go_on(struct program *program, size_t from)
 {
 	for (size_t i = from; i < program->n; i++) {
@@ -477,7 +487,7 @@ static void print_calls(uint32_t arch, int index)
 			print_call((uint32_t)nr, name);
 		free(name);
 	}
-	/* Its arguments: dirfd, path, ... */
+	/* Print the arguments of the call: dirfd, path, ... */
 	for (size_t i = 0; i < COUNT(newer); i++)
 		if (newer[i].kind == NEW_CHANGING)
 			printf("\t{ %u, \"%s\", false, 0, 1, %d, %d },\n", newer[i].nr,

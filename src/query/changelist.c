@@ -56,8 +56,9 @@ static void note_traits(struct traits *traits, const struct renames_list *side)
 }
 
 /*
- * Replace the fileprint of each file by the hash of its content, unless the fileprint also occurs
- * on the other side.  A file whose size does not occur on the other side is not read.
+ * Replace the fileprint of each file by the hash of its content.  Files whose fileprint also occurs
+ * on the other side keep their fileprint.  A file whose size does not occur on the other side is
+ * not read.
  */
 static int hash_files(
 	struct view *view, struct renames_list *side, const struct traits *other, struct err *err)
@@ -97,7 +98,7 @@ static bool is_known(const struct renames_item *item)
 		       item->entry.content == ENTRY_EMPTY);
 }
 
-/* Add everything about an entry of a directory to a hash, except where the directory is. */
+/* Add all data about an entry of a directory to a hash, except the path of the directory. */
 static void hash_child(struct hash_stream *stream, const struct renames_item *dir,
 	const struct renames_item *child)
 {

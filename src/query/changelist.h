@@ -2,9 +2,9 @@
  * changelist - holds the changes that viewdiff finds, until it is known which of them are renames.
  *
  * Changes are added in path order.  A directory that is gone or new comes first, then everything
- * below it, then a call of changelist_end.  If there are too many changes, the list gives up: it
- * reports the changes that it holds, with the renames among them.  After that it reports every
- * change at once, without renames.
+ * below it, then a call of changelist_end.  If there are too many changes, the list reports the
+ * changes that it holds, with the renames among them.  After that it reports every change at once,
+ * without renames.
  */
 #pragma once
 #include "query/provider.h"
@@ -12,13 +12,13 @@
 
 struct changelist {
 	struct view *a, *b;
-	size_t hold; /* how many changes are held at most; 0: all are reported at once */
+	size_t hold; /* maximum number of changes that are held; 0: all are reported at once */
 	provider_change_visit visit;
 	void *arg;
 	struct arena arena;
 	struct changelist_item {
 		struct treediff_change change;
-		size_t side; /* of '-' and '+': index of the entry in gone or come */
+		size_t side; /* for '-' and '+': index of the entry in 'gone' or 'come' */
 	} * list;
 	size_t n, cap;
 	struct renames_list gone, come;
@@ -28,16 +28,16 @@ void changelist_init(struct changelist *list, struct view *a, struct view *b, si
 	provider_change_visit visit, void *arg);
 void changelist_release(struct changelist *list);
 /*
- * Add a change of a path that both views have.  This function and all below return 1 if visit has
- * returned 1 to stop.
+ * Add a change of a path that both views have.  This function and all functions below return 1 if
+ * visit has returned 1 to stop.
  */
 int changelist_add(struct changelist *list, const struct treediff_change *change, struct err *err);
 /* Add an entry that is gone or new.  *self is set to its index, for changelist_end. */
 int changelist_add_side(struct changelist *list, struct str path, const struct entry *entry,
 	bool gone, size_t *self, struct err *err);
 /*
- * Note that everything below an entry has been added.  A directory for which this is not called is
- * not taken for a rename.
+ * Note that everything below an entry has been added.  A directory without this call does not
+ * become a rename.
  */
 void changelist_end(struct changelist *list, size_t self, bool gone);
 /* Report all changes. */

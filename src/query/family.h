@@ -1,7 +1,7 @@
 /*
  * family - a kind of snapshots, such as strata's own history, or plain folders.
  *
- * A family has datasets and opens one of them as a provider.  A registry (registry.h) holds all
+ * A family has datasets and opens one of them as a provider.  A registry (registry.h) has all
  * families of a process.  The struct of a family begins with a struct family.
  */
 #pragma once
@@ -12,8 +12,8 @@ struct family;
 struct family_ops {
 	const char *name;
 	/*
-	 * Whether the family can be used here.  If not, the error says why.  probe is called at
-	 * most once, before any other function.  NULL: the family can always be used.
+	 * Whether the family can be used here.  If not, the error has the reason.  probe is called
+	 * at most once, before any other function.  NULL: the family can always be used.
 	 */
 	int (*probe)(struct family *family, struct err *err);
 	/* Visit all datasets.  visit may return 1 to stop without an error. */
@@ -21,7 +21,8 @@ struct family_ops {
 		struct family *family, provider_dataset_visit visit, void *arg, struct err *err);
 	/*
 	 * Open a dataset.  Its name satisfies snapname_is_dataset, or is one that the family has
-	 * reported.  Returns NULL on error: ERR_NOT_FOUND if there is no such dataset.
+	 * reported.  Returns NULL on error.  The error is ERR_NOT_FOUND if there is no such
+	 * dataset.
 	 */
 	struct provider *(*open)(struct family *family, const char *dataset, struct err *err);
 	/* Free the family.  NULL: the code that made the family frees it. */

@@ -10,7 +10,7 @@
 
 struct keytable {
 	struct keytable_slot {
-		uint64_t key; /* 0: empty */
+		uint64_t key; /* 0: the slot is empty */
 		uint32_t value;
 	} * slots;
 	size_t cap, count;
@@ -18,7 +18,7 @@ struct keytable {
 
 /*
  * Returns a pointer to the number of a key.  The pointer is valid until the next call.  A key that
- * is not in the table is added with the number fresh.  *made tells whether the key was added.
+ * is not in the table is added with the number 'fresh'.  *made becomes true if the key was added.
  */
 uint32_t *keytable_at(struct keytable *table, uint64_t key, uint32_t fresh, bool *made);
 bool keytable_has(const struct keytable *table, uint64_t key);

@@ -62,7 +62,7 @@ const struct op *method_find(const char *name)
 
 /* -------------------------------------- parameters that only a query method has */
 
-/* Returns a provider that keeps to the time limit of the call. */
+/* Returns a provider that stops at the time limit of the call. */
 static struct provider *limit_provider(struct method_context *ctx, struct provider *provider)
 {
 	struct timed *timed = arena_alloc(ctx->arena, sizeof(*timed));
@@ -444,8 +444,8 @@ int method_list_row_end(struct method_list *list)
 	json_rewind(out, list->mark);
 	list->truncated = true;
 	/*
-	 * A row that is too large even for an empty reply counts as seen, so that the next call
-	 * begins after it.
+	 * A row that is too large even for an empty reply counts as seen.  The next call then
+	 * begins after this row.
 	 */
 	if (!list->given)
 		list->seen++;

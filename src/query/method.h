@@ -1,5 +1,5 @@
 /*
- * method - the methods of the query protocol: questions that can be asked about snapshots.
+ * method - the methods of the query protocol, which answer questions about snapshots.
  *
  * Each method is a struct op, and one table has them all (docs/QUERY.md).  An interface, such as
  * 'strata query', calls a method by its name with parameters as JSON.  The members of the result
@@ -9,10 +9,10 @@
  * ignored.
  *
  * Methods only read, and only through the provider of the dataset that a parameter names.  The time
- * of a call and the size of its reply are limited.  A list that had to end early says "truncated".
- * If the method takes a cursor, the reply also has a "cursor".  The same call with this cursor
- * returns the next rows.  Snapshots do not change, so a cursor is just the number of rows returned
- * so far.
+ * of a call and the size of its reply are limited.  A list that had to end early has "truncated"
+ * set.  If the method takes a cursor, the reply also has a "cursor".  The same call with this
+ * cursor returns the next rows.  Snapshots do not change, so a cursor is just the number of rows
+ * returned so far.
  */
 #pragma once
 #include "core/operation.h"
@@ -30,7 +30,10 @@ struct method_context {
 	/* Called now and then.  If it returns true, the call ends with an error.  May be NULL. */
 	bool (*cancelled)(void *arg);
 	void *arg;
-	/* Set by method_call: where in the reply the result begins, and the time limit. */
+	/*
+	 * Set by method_call: the position in the reply where the result begins, and the time
+	 * limit.
+	 */
 	struct json_mark start;
 	struct timed_limit *limit;
 };

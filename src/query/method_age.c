@@ -1,4 +1,6 @@
-/* method_age - methods about the ages of snapshots, for the people who decide which to keep. */
+/*
+ * method_age - methods about the ages of snapshots, for people who decide which snapshots to keep.
+ */
 #include <stdlib.h>
 
 #include "core/mem.h"
@@ -17,18 +19,21 @@ static const struct param snapshot_cadence_params[] = {
 	{ 0 },
 };
 
-/* Totals of a group of snapshots. */
+/* Sums over a group of snapshots. */
 struct sum {
 	uint64_t count;
 	int64_t earliest, latest; /* ns */
-	int64_t used;             /* -1: not known for some of them */
+	int64_t used;             /* -1: not known for some of the snapshots */
 };
 
 struct cadence {
 	struct sum all, classes[SNAPNAME_CLASSES];
 	char *previous; /* name of the previous snapshot */
 	int64_t previous_creation;
-	/* The longest time between two snapshots in a row; gap_from NULL: there are no two. */
+	/*
+	 * The longest time between two consecutive snapshots.  gap_from NULL: there are no two
+	 * snapshots.
+	 */
 	int64_t gap;
 	char *gap_from, *gap_to;
 };

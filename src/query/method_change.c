@@ -1,4 +1,7 @@
-/* method_change - methods that find when a path or a condition changed, and what was deleted. */
+/*
+ * method_change - methods that find when a path or a condition changed, and which paths were
+ * deleted.
+ */
 #include <stdlib.h>
 
 #include "core/mem.h"
@@ -7,7 +10,7 @@
 #include "query/method_priv.h"
 #include "query/viewdiff.h"
 
-/* The request of all methods in this file: a window of time, and a dataset or one path of it. */
+/* The request of all methods in this file: a window of time, and a dataset or a path in one. */
 struct changed {
 	struct method_dataset dataset;
 	struct param_path path;

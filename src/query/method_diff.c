@@ -53,7 +53,7 @@ static int change_row(void *arg, const struct treediff_change *change, struct er
 	struct method_list *list = arg;
 	struct json *out = list->out;
 	const struct entry *entry = change->b ? change->b : change->a;
-	/* A change of type is reported as 'M'; "what" says that the type changed. */
+	/* A change of type is reported as 'M', and "what" includes the type. */
 	char op = change->op == 'T' ? 'M' : change->op;
 
 	if (!method_list_row(list))
@@ -136,7 +136,7 @@ static const struct param file_diff_params[] = {
 	{ 0 },
 };
 
-/* The file in one of the snapshots. */
+/* The file as it is in one of the two snapshots. */
 struct side {
 	bool present;
 	bool truncated;
@@ -217,7 +217,7 @@ static void write_diff(struct method_context *ctx, struct json *out, struct str 
 	size_t whole = diff.len;
 
 	if (!method_fits(ctx, out, diff)) {
-		size_t room = method_room(ctx, out) / 6; /* escaped, a byte takes at most 6 */
+		size_t room = method_room(ctx, out) / 6; /* an escaped byte takes at most 6 bytes */
 		size_t len = diff.len < room ? diff.len : room;
 		const char *newline = len ? memrchr(diff.ptr, '\n', len) : NULL;
 

@@ -131,7 +131,7 @@ static const struct param list_snapshots_params[] = {
 struct snapshot_rows {
 	struct method_list list;
 	const struct list_snapshots *req;
-	struct provider *provider; /* of the current dataset */
+	struct provider *provider; /* provider of the current dataset */
 	uint64_t left_out;
 };
 
@@ -175,7 +175,7 @@ METHOD(list_snapshots, list_snapshots, "the snapshots of a dataset or of all, th
 
 /* ------------------------------------------------------------------ list_dir */
 
-/* The request of several methods: a path in a snapshot, and how many rows to return. */
+/* The request of several methods: a path in a snapshot, and the number of rows to return. */
 struct place {
 	struct method_snapshot snapshot;
 	struct param_path path;
@@ -316,8 +316,8 @@ static const struct param read_file_params[] = {
 };
 
 /*
- * Returns text without its last character if the limit cut that character in two and the rest is
- * valid UTF-8.  Otherwise returns text.
+ * Returns text without its last character, if the limit has cut that character in two and the rest
+ * is valid UTF-8.  Otherwise returns the whole text.
  */
 static struct str whole_characters(struct str text)
 {
@@ -356,7 +356,7 @@ static int run_read_file(
 		return -(int)err->code;
 	echo_place(req, out);
 	json_uint(out, "size", entry.size);
-	/* Limit the content to what fits as base64, the longest encoding. */
+	/* Limit the content to the bytes that fit in base64, the longest encoding. */
 	if (max > method_room(ctx, out) / 4 * 3)
 		max = method_room(ctx, out) / 4 * 3;
 	int r = view->ops->read(

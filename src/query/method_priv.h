@@ -1,9 +1,9 @@
 /*
- * method_priv - what the methods share: types of request members, lists that keep to the limits of
- * a reply, and functions that find paths and snapshots.
+ * method_priv - shared by the methods: types of request members, lists that keep to the limits of a
+ * reply, and functions that find paths and snapshots.
  *
- * ERR_DENIED means that the protocol refuses a path: it contains "..", it is a symlink, or the
- * method needs a regular file and the path is none.  ERR_NOT_FOUND means that a path does not
+ * ERR_DENIED means that the protocol refuses a path.  Such a path contains "..", or is a symlink,
+ * or is no regular file although the method needs one.  ERR_NOT_FOUND means that a path does not
  * exist.
  */
 #pragma once
@@ -20,12 +20,12 @@ struct method_regex {
 
 struct method_dataset {
 	struct str name;
-	struct provider *provider; /* NULL: not given */
+	struct provider *provider; /* NULL: the request has no dataset */
 };
 
 struct method_snapshot {
 	const char *full;          /* DATASET@NAME */
-	struct provider *provider; /* of its dataset */
+	struct provider *provider; /* provider of the snapshot's dataset */
 	struct provider_snapshot is;
 };
 
@@ -94,7 +94,10 @@ struct view *method_open(const struct method_snapshot *snapshot, struct err *err
 /* Write the members of METHOD_SNAPSHOT_SHAPE. */
 void method_snapshot_members(
 	struct json *out, struct provider *provider, const struct provider_snapshot *snapshot);
-/* Whether creation is in [after, before]; fractions of a second do not count. */
+/*
+ * Whether creation lies between after and before, both included.  Fractions of a second do not
+ * count.
+ */
 bool method_in_window(int64_t creation, int64_t after, int64_t before);
 /* Write the members "snapshot" and "creation" of a row. */
 void method_moment(
@@ -111,7 +114,7 @@ void method_moments_add(struct method_context *ctx, struct method_moments *momen
 	const struct provider_snapshot *snapshot);
 void method_moment_json(struct json *out, const char *key, const struct provider *provider,
 	const struct method_moment *moment);
-/* Write how a snapshot was made, if that is known. */
+/* Write how and why a snapshot was made, if that is known. */
 void method_cause(struct json *out, const struct provider_snapshot *snapshot);
 /* Returns the provider with only the ancestors of the current snapshot, or NULL on error. */
 struct provider *method_mainline(
@@ -141,7 +144,7 @@ int method_load(struct view *view, const struct entry *file, struct str path, ui
 int method_sha256(struct view *view, const struct entry *file, struct str path, uint64_t max,
 	struct hash *hash, struct err *err);
 
-/* Write how many files and directories could not be read, if any. */
+/* If files or directories could not be read, write the number of them. */
 #define METHOD_UNREAD_SHAPE "unreadable?:int"
 void method_unread(struct json *out, uint64_t unread);
 
@@ -162,7 +165,7 @@ void method_unread(struct json *out, uint64_t unread);
 struct method_list {
 	struct method_context *ctx;
 	struct json *out;
-	int64_t skip; /* rows given by earlier calls */
+	int64_t skip; /* rows that earlier calls have returned */
 	int64_t max;  /* 0: no limit */
 	int64_t seen; /* rows so far, including the skipped ones */
 	int64_t given;
@@ -176,13 +179,13 @@ bool method_list_row(struct method_list *list);
 int method_list_row_end(struct method_list *list);
 void method_list_close(struct method_list *list);
 /*
- * End a list, and write the members after it.  r is the result of visiting the rows.  If r is an
- * error, it is returned and nothing is written.  After a truncated list the members are "truncated"
- * and "cursor".  After any other list, "truncated" is written only if always is true.
+ * End a list, and write the members that follow it.  r is the result of visiting the rows.  If r is
+ * an error, it is returned and nothing is written.  After a truncated list the members are
+ * "truncated" and "cursor".  After any other list, "truncated" is written only if always is true.
  */
 int method_list_finish(struct method_list *list, int r, bool always);
 
-/* Returns how many bytes can still be written into the reply. */
+/* Returns the number of bytes that can still be written into the reply. */
 size_t method_room(const struct method_context *ctx, const struct json *out);
 /* Whether the reply still has room for text as a JSON string. */
 bool method_fits(const struct method_context *ctx, const struct json *out, struct str text);

@@ -6,7 +6,7 @@
 #include "query/method_priv.h"
 #include "query/walk.h"
 
-/* The request of both methods: a directory in a snapshot, and how many entries to look at. */
+/* The request of both methods: a directory in a snapshot, and the number of entries to return. */
 struct sized {
 	struct method_snapshot snapshot;
 	struct param_path path;
@@ -25,10 +25,10 @@ static void echo_sized(const struct sized *req, struct json *out)
 /* ------------------------------------------------------------ size_breakdown */
 
 /*
- * Returns the bytes that an entry adds to a sum.  All sizes are apparent sizes: the bytes of a
- * regular file, and for a directory the bytes of all regular files below it.  If the view has such
- * sums, directories need not be walked.  Otherwise a directory itself adds nothing, since the files
- * below it are counted.
+ * Returns the bytes that an entry adds to a sum.  All sizes are apparent sizes.  A regular file
+ * adds its size.  If the view has sums, a directory adds the bytes of all regular files below it,
+ * and need not be walked.  Otherwise a directory adds nothing, since the files below it are
+ * counted.
  */
 static uint64_t bytes_of(const struct view *view, const struct entry *entry)
 {
@@ -53,7 +53,7 @@ struct breakdown {
 	bool cut;
 	/* The current child.  Its row is written when the next child comes. */
 	struct buf name;
-	enum entry_type type; /* 0: no child came yet */
+	enum entry_type type; /* type of the child; 0: no child has come yet */
 	uint64_t bytes;
 };
 
@@ -156,11 +156,14 @@ struct consumer {
 
 struct top {
 	struct view *view;
-	struct consumer *list; /* largest first */
+	struct consumer *list; /* the largest consumer comes first */
 	size_t n, max;
 	int64_t walked, max_walked;
 	bool truncated;
-	/* If the view has no sums: the directories above the current entry, outermost first. */
+	/*
+	 * If the view has no sums: the directories above the current entry, with the outermost
+	 * first.
+	 */
 	struct consumer *open;
 	size_t n_open, cap_open;
 };

@@ -19,12 +19,13 @@ struct provider;
 struct view;
 
 struct provider_snapshot {
-	const char *name; /* as users of the provider know it; for strata, a node id */
+	const char *name; /* the name that users of the provider know; for strata, a node id */
 	int64_t creation; /* ns */
-	int64_t used;     /* bytes that only this snapshot holds; -1: not known */
-	int64_t refer; /* bytes of all its files; -1: not known here, perhaps the sum of its view */
+	int64_t used;     /* bytes that only this snapshot uses; -1: not known */
+	/* bytes of all its files; -1: not known here, but the view may have the sum */
+	int64_t refer;
 	const struct node *node; /* the node, if the provider is strata; else NULL */
-	/* How the snapshot was made, if the program that made it wrote that down; else NULL. */
+	/* How the snapshot was made, if the program that made it has recorded this; else NULL. */
 	const char *kind;    /* such as "pre" */
 	const char *message; /* UTF-8 */
 	const char *cleanup; /* the rule that will remove the snapshot */
@@ -55,14 +56,14 @@ struct view_ops {
 		struct err *err);
 	/*
 	 * Visit the entries of a directory, sorted by name.  visit returns a negative value to stop
-	 * with that error, or 1 to stop without an error.  A directory that is gone or may not be
-	 * read gives ERR_DENIED.
+	 * with that error, or 1 to stop without an error.  For a directory that has been removed or
+	 * may not be read, the result is ERR_DENIED.
 	 */
 	int (*list)(struct view *view, const struct entry *dir, struct str path, view_visit visit,
 		void *arg, struct err *err);
 	/*
-	 * Pass up to length bytes of a regular file, from offset on, to sink.  A file that is gone
-	 * or may not be read gives ERR_DENIED.
+	 * Pass up to length bytes of a regular file, from offset on, to sink.  For a file that has
+	 * been removed or may not be read, the result is ERR_DENIED.
 	 */
 	int (*read)(struct view *view, const struct entry *file, struct str path, uint64_t offset,
 		uint64_t length, content_sink sink, void *arg, struct err *err);
@@ -70,12 +71,12 @@ struct view_ops {
 };
 
 /*
- * The hash of a file is entry.hash.  Equal hashes mean equal content in all views of a dataset, so
- * methods may skip content that they have read before.
+ * A snapshot that is open for reading.  The hash of a file is entry.hash.  Equal hashes mean equal
+ * content in all views of a dataset, so methods may skip content that they have read before.
  *
- * identified: different hashes mean different content, also of directories.  The hash of an
+ * identified: different hashes also mean different content, even for directories.  The hash of an
  * ENTRY_BLOB is the SHA-256 of its content.  If a view is not identified, files with different
- * hashes have to be compared, and the hashes of directories mean nothing.
+ * hashes have to be compared, and the hashes of directories have no meaning.
  *
  * sums: size and count of a directory include everything below it.
  */
@@ -83,7 +84,7 @@ struct view {
 	const struct view_ops *ops;
 	bool identified;
 	bool sums;
-	uint64_t unread; /* files and directories that walk and search had to skip */
+	uint64_t unread; /* number of files and directories that walk and search had to skip */
 };
 
 struct provider_ops {
@@ -94,8 +95,8 @@ struct provider_ops {
 	int (*snapshots)(struct provider *provider, provider_snapshot_visit visit, void *arg,
 		struct err *err);
 	/*
-	 * Find the snapshot that a user means by a name.  Its texts are in arena.  Fails with
-	 * ERR_NOT_FOUND if there is none.
+	 * Find the snapshot that a user means by a name.  The texts of the result are in arena.
+	 * Fails with ERR_NOT_FOUND if there is none.
 	 */
 	int (*resolve)(struct provider *provider, const char *name, struct arena *arena,
 		struct provider_snapshot *snapshot, struct err *err);
@@ -129,7 +130,7 @@ struct provider {
 	const struct provider_ops *ops;
 	const char *dataset; /* name of the dataset */
 	/*
-	 * How many snapshots the last listing left out because their names have another form
+	 * Number of snapshots that the last listing left out because their names have another form
 	 * (snapname.h).
 	 */
 	uint64_t left_out;

@@ -2,7 +2,7 @@
  * registry - all families of snapshots of one process, and the datasets that are open.
  *
  * A dataset that was found once stays open until the registry is released.  If two families have a
- * dataset of the same name, only that of the family added first can be found.
+ * dataset of the same name, only the dataset of the family that was added first can be found.
  *
  * A registry is used by one thread at a time.  A struct of zeros is an empty registry.
  */
@@ -14,12 +14,15 @@ struct registry {
 		struct family *family;
 		bool probed;
 		bool usable;
-		struct err why; /* set if the family was probed and is not usable */
+		struct err why; /* reason why the family cannot be used; set after a failed probe */
 	} * families;
 	size_t n_families, cap_families;
 	struct provider **open;
 	size_t n_open, cap_open;
-	/* the dataset of a snapshot named without one; NULL: there must be only one dataset */
+	/*
+	 * the dataset for a snapshot that is named without one; NULL: there must be only one
+	 * dataset
+	 */
 	const char *main;
 };
 
@@ -28,8 +31,9 @@ void registry_add(struct registry *registry, struct family *family);
 void registry_release(struct registry *registry);
 
 /*
- * Returns the provider of a dataset, or NULL on error: ERR_INVALID if dataset cannot be the name of
- * a dataset, ERR_NOT_FOUND if there is no such dataset.  The registry owns the provider.
+ * Returns the provider of a dataset, or NULL on error.  The error is ERR_INVALID if dataset cannot
+ * be the name of a dataset, and ERR_NOT_FOUND if there is no such dataset.  The registry owns the
+ * provider.
  */
 struct provider *registry_find(struct registry *registry, struct str dataset, struct err *err);
 /* Returns the provider for a snapshot that is named without its dataset, or NULL on error. */

@@ -1,6 +1,5 @@
 /*
- * samecontent - compares files by reading them, for views that do not know the hashes of
- * contents.
+ * samecontent - compares files by reading them, for views that do not have the hashes of contents.
  */
 #pragma once
 #include "query/provider.h"
@@ -8,7 +7,7 @@
 /*
  * Whether the file at path has the same content in both views.  The files are read only if their
  * sizes are the same and their hashes are not.  Returns 1, 0 or a negative error.  If a file cannot
- * be read, the contents count as the same if the mtimes are the same, and a->unread is increased.
+ * be read, a->unread is increased, and the contents count as the same if the mtimes are the same.
  */
 int samecontent_check(struct view *a, const struct entry *entry_a, struct view *b,
 	const struct entry *entry_b, struct str path, struct err *err);

@@ -54,7 +54,7 @@ static bool take_number(struct str *text, size_t digits, int *number)
 	return true;
 }
 
-/* Remove the first character of the text if it is one of these.  Returns the character, or 0. */
+/* Remove the first character of the text if it is one of 'of'.  Returns the character, or 0. */
 static char take_one(struct str *text, const char *of)
 {
 	if (!text->len || !*text->ptr || !strchr(of, *text->ptr))
@@ -70,7 +70,7 @@ static bool at_digit(struct str text)
 
 struct parts {
 	int year, month, day, hour, minute, second;
-	char sign; /* of the zone; 0: none */
+	char sign; /* sign of the time zone; 0: none */
 	int zone_hour, zone_minute;
 };
 
@@ -85,8 +85,8 @@ static bool take_date(struct str *text, struct parts *parts)
 }
 
 /*
- * Remove the time that may follow a date from the start of the text.  If there is no time, *text
- * and *parts stay as they are.
+ * Remove a time from the start of the text, which follows a date.  If there is no time, *text and
+ * *parts do not change.
  */
 static void take_time(struct str *text, struct parts *parts)
 {
@@ -150,7 +150,7 @@ bool snapname_time(struct str name, int64_t *instant)
 /* ------------------------------------------------------------ order and classes */
 
 struct numbered {
-	struct str stem; /* the name without ".N" */
+	struct str stem; /* the name without ".N" at its end */
 	bool has_number;
 	uint64_t number;
 };

@@ -30,7 +30,7 @@ bool snapname_time(struct str name, int64_t *instant);
  */
 int snapname_compare(struct str a, struct str b);
 
-/* How often snapshots of this kind are made, according to a word in the name. */
+/* How often snapshots of this class are made, according to a word in the name. */
 enum snapname_class {
 	SNAPNAME_FREQUENT,
 	SNAPNAME_HOURLY,

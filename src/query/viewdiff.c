@@ -146,8 +146,8 @@ static int walk_lists(
 }
 
 /*
- * Whether two entries differ in a way that explains a new mtime of their directory.  No file is
- * read.
+ * Whether two entries of the same name differ in a way that explains a new mtime of their
+ * directory.  No file is read for this.
  */
 static bool entries_differ(const struct entry *a, const struct entry *b)
 {
@@ -196,7 +196,8 @@ static int walk_dirs(struct walk *walk, const struct entry *a, const struct entr
 	if (list_a.unread != list_b.unread)
 		what |= TREEDIFF_CONTENT;
 	/*
-	 * If entries of a directory differ, so does its mtime.  The mtime alone is no change then.
+	 * If the entries of a directory differ, its mtime differs, too.  So a new mtime alone does
+	 * not count as a change here.
 	 */
 	else if (what == TREEDIFF_MTIME && names_differ(&list_a, &list_b))
 		what = 0;

@@ -35,7 +35,7 @@ static int visit_entry(void *arg, const struct entry *entry, struct err *err);
 
 /*
  * Visit the entries of a directory.  The path is copied, since the view uses it during the listing,
- * while deeper directories may move the buffer.
+ * while a listing of a deeper directory may move the buffer.
  */
 static int list_below(struct walk *walk, const struct entry *dir, struct err *err)
 {
