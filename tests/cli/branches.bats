@@ -1,4 +1,4 @@
-# branches: the nodes nothing derives from.
+# branches: lists the nodes that have no children.
 load helpers
 load history
 

@@ -1,4 +1,4 @@
-# checkout: turning the live tree into a node.
+# checkout: makes the live tree equal to a node.
 load helpers
 load history
 
@@ -146,7 +146,7 @@ hint: 'strata log' lists the nodes, 'strata tag' the tags" strata checkout nowhe
 	clean
 }
 
-# cut_off REF: a checkout that is killed half-way.
+# cut_off REF: run a checkout that is killed before it is complete.
 cut_off() {
 	need strace || return 1
 	run traced strace -f -qq -o /dev/null -e trace=unlinkat \
@@ -155,7 +155,7 @@ cut_off() {
 	strata status --json | jq -e '.degraded | any(startswith("a checkout was interrupted"))'
 }
 
-# half_way: an environment whose first node differs much from HEAD.
+# half_way: make an environment whose first node differs much from HEAD.
 half_way() {
 	mkdir src/d
 	seq 100 | (cd src/d && xargs touch)
@@ -211,10 +211,10 @@ half_way() {
 	fails 2 "strata: checkout: ref is missing (see 'strata help checkout')" strata checkout
 }
 
-# The restored file is complete and waits for its name.
+# restored_beside: whether the restored file is complete and still has its temporary name.
 restored_beside() { [ -n "$(find $W -name '.strata-tmp-*' -newermt @1000000000 ! -newermt @1000000001)" ]; }
 
-# replaced_meanwhile COMMAND...: checkout HEAD~1, and the command just before file a gets its name.
+# replaced_meanwhile COMMAND...: check out HEAD~1, and run the command just before file a gets its name.
 replaced_meanwhile() {
 	local tracer i
 	traced strace -f -qq -o /dev/null -e trace=utimensat -e inject=utimensat:signal=STOP:when=1 \
@@ -245,7 +245,7 @@ replaced_meanwhile() {
 	is "$(ls -A $W)" a
 	strata checkout HEAD >/dev/null
 	is "$(cat $W/a)" old
-	# Gone is not replaced.
+	# A file that was removed in the meantime does not count as replaced.
 	strata checkout "$second" >/dev/null
 	replaced_meanwhile rm $W/a
 	is "$status" 0
@@ -263,7 +263,7 @@ replaced_meanwhile() {
 	chattr -i $W/all
 	is "$(jq -c '[.head, .exceptions.unrestored, .exceptions.list[0].path]' <<<"$output")" "[\"$one\",1,\"all\"]"
 	[[ $stderr == "strata: all could not be restored: "*": Operation not permitted" ]]
-	# The rest is there, and so is what was left, for the next to mend.
+	# The other files are restored, and the next command repairs the rest.
 	is "$(cd $W && ls)" $'all\none'
 	strata checkout "$one" >/dev/null
 	is "$(cat $W/all)" "all one"

@@ -1,4 +1,4 @@
-# commit: recording the live tree.
+# commit: records the live tree as a node.
 load helpers
 load history
 

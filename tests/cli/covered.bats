@@ -1,4 +1,4 @@
-# covered: file systems that are mounted inside the live tree are not of it.
+# covered: file systems that are mounted inside the live tree do not belong to the tree.
 load helpers
 load history
 load owner
@@ -27,7 +27,7 @@ teardown() {
 	strata_teardown
 }
 
-# cover: a file system over d, with names that d has, too, and a file over lone.
+# cover: mount a file system over d, with some of the names that d has, and a file over lone.
 cover() {
 	mount -t tmpfs none d || unavailable "cannot mount a tmpfs"
 	mkdir d/below
@@ -38,7 +38,7 @@ cover() {
 	mount --bind ../other lone
 }
 
-# untouched: what is mounted is as cover left it.
+# untouched: the mounted files must be as cover has made them.
 untouched() { is "$(cat d/file d/below/file lone)" $'other\nother\nother'; }
 
 uncover() { umount d && umount lone; }
@@ -70,9 +70,9 @@ uncover() { umount d && umount lone; }
 	[[ $stderr == *"lone"*"another file system is mounted there"* ]]
 	untouched
 	is "$(stat -c %a lone)" 644
-	# The rest is there.
+	# The other files are restored.
 	is "$(cat keep/n)" 1
-	# And back, where the directories are to be removed.
+	# The other direction, in which the directories have to be removed.
 	uncover
 	strata checkout "$first" >/dev/null
 	mkdir -p new/sub

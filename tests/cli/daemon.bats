@@ -1,4 +1,4 @@
-# daemon and ctl: nodes by themselves, the control socket.
+# daemon and ctl: automatic nodes and the control socket.
 load helpers
 load history
 load rootfs
@@ -40,7 +40,7 @@ hint: start one with 'strata daemon' or 'strata supervise'" strata ctl head
 	wait_for captured
 	is "$(strata cat HEAD:a/b/c/d)" deep
 	strata log --json | jq -e 'any(.nodes[]; .kind == "auto" and (.message | startswith("auto: ")))' >/dev/null
-	# And nothing more once it is quiet.
+	# When nothing changes any more, no further node is made.
 	sleep 1
 	head=$(strata head)
 	sleep 1
@@ -58,7 +58,8 @@ hint: start one with 'strata daemon' or 'strata supervise'" strata ctl head
 	disown_env
 }
 
-# 2.5 s is what it is to be; a test that runs beside others gives it more (see make soak).
+# While a program writes all the time, the gap between two nodes should be at most 2.5 s.  A test that
+# runs beside others allows more (see make soak).
 gaps() { # WRITES PAUSE: of a writer, between its nodes
 	own daemon
 	strata ctl spawn shell="i=0; while [ \$i -lt $1 ]; do echo \$i >>/steady; i=\$((i+1)); usleep $2; done" >/dev/null
@@ -71,7 +72,7 @@ gaps() { # WRITES PAUSE: of a writer, between its nodes
 
 @test "a writer of one file a second gets nodes while it writes" { gaps 7 1000000; }
 
-# However slow the machine is, there are no more of them than the time has room for.
+# On a slow machine the writer takes longer, so the limit is computed from the time that it took.
 @test "a writer that pauses for a moment each time gets no more than a node every 2 s" {
 	own daemon
 	began=$(date +%s%N)
@@ -86,7 +87,7 @@ gaps() { # WRITES PAUSE: of a writer, between its nodes
 	disown_env
 }
 
-# Whatever was done, and however fast: the last node is the tree.
+# After any changes at any speed, the last node must be equal to the tree.
 scribbled() { # ROUNDS
 	local round seed=${SCRIBBLE_SEED:-$SRANDOM}
 	for ((round = 0; round < $1; round++)); do
@@ -95,7 +96,7 @@ scribbled() { # ROUNDS
 		sleep "0.$((RANDOM % 6))"
 		wait_for auto_captured
 	done
-	# Inside, an ordinary user is root.
+	# An ordinary user is root inside, so owners are not compared.
 	unowned() { sed 's/ uid=[0-9]* gid=[0-9]*//'; }
 	seen | unowned >inside
 	elsewhere=$BATS_TEST_TMPDIR/elsewhere
@@ -103,7 +104,7 @@ scribbled() { # ROUNDS
 	walk "$elsewhere" --content | own_entries | unowned >outside
 	diff inside outside
 }
-# Not by looking at the tree, which would be the test's own capture.
+# The test must not look at the live tree by a command that captures it, so it compares with a fork.
 auto_captured() {
 	sleep 0.5
 	strata fork probe >/dev/null && a=$(STRATA_WORKSPACE=probe seen) && b=$(seen)
@@ -116,7 +117,7 @@ auto_captured() {
 	scribbled "${SCRIBBLE_ROUNDS:-5}"
 }
 
-# Two seconds are what it may take; see above.
+# The capture may take two seconds; see gaps() for tests that run beside others.
 @test "a burst of files is few nodes, and is captured soon" {
 	mkdir burst
 	(cd burst && seq 20000 | split -l 1 -a 4)
@@ -137,11 +138,11 @@ auto_captured() {
 	request exec '{"shell":"echo out; echo err >&2; printf \\\\377\\\\000; echo 1 >/made; exit 3"}' | rpc -u '"id":1,"result"' >answer
 	is "$(jq -r 'select(.method == "exec.output" and .params.stream == "stderr") | .params.text' answer)" err
 	is "$(jq -r 'select(.id == 1) | .result | [.exit_status, .signal, .node.kind, .changes.added] | @csv' answer)" '3,,"exec",1'
-	# Every byte of it, whatever it is.
+	# The output arrives byte for byte, even if it is not text.
 	jq -j 'select(.params.stream == "stdout") | .params | if .text then .text | @base64 else .data_b64 end + "\n"' answer |
 		while read -r line; do base64 -d <<<"$line"; done | cmp - <(printf 'out\n\377\000')
 	is "$(strata cat HEAD:made)" 1
-	# The answer comes last.
+	# The answer comes after all output.
 	[ "$(tail -n 1 answer | jq .id)" = 1 ]
 }
 
@@ -183,7 +184,7 @@ auto_captured() {
 	wait_for grep -q head.moved events
 	id=$(strata head)
 	is "$(jq -r 'select(.method == "node.created") | .params.node.id' events)" "$id"
-	# As show has it.
+	# The event has the same members as 'strata show'.
 	is "$(jq -c 'select(.method == "node.created") | .params.node | [.paths, .path_changes, .command]' events)" \
 		'[["heard"],[{"op":"+","path":"heard"}],["sh","-c","echo 1 >/heard"]]'
 	is "$(jq -c 'select(.method == "head.moved") | .params' events)" "{\"from\":\"$head\",\"id\":\"$id\"}"
@@ -200,7 +201,7 @@ auto_captured() {
 	id=$(strata head)
 	is "$(jq -r 'select(.method == "node.created") | .params.node | .id, .paths[0]' owner.out)" "$id
 heard"
-	# What is done for another strata is printed by that one.
+	# The result of a relayed operation is printed by the strata process that relayed it.
 	is "$(strata commit)" "nothing changed since $id"
 	disown_env
 	own daemon --json
@@ -227,17 +228,17 @@ heard"
 	run -1 --separate-stderr strata checkout nonsense
 	[[ $stderr == *"no node or tag 'nonsense'"* ]]
 	usage strata checkout
-	# Relative to where it was asked.
+	# A relative path is relative to the caller's working directory.
 	mkdir there
 	(cd there && strata export here --format dir -o tree)
 	is "$(cat there/tree/one)" 1
-	# It was the owner who did it: no second writer waits for the lock.
+	# The owner ran the operation, so no second process waits for the lock.
 	[ "$(strata log --json | jq '.nodes | length')" -ge 3 ]
 }
 
 running() { [ "$(strata ctl ps | jq '.processes | length')" = 1 ]; }
 
-# large COMMAND...: with an environment larger than any request on the socket may be.
+# large COMMAND...: run a command with more environment variables than a request on the socket can have.
 # shellcheck disable=SC2046 # one word a variable
 large() { env $(printf 'LARGE_%d='"$(printf %0100000d 0)"' ' {1..14}) "$@"; }
 
@@ -262,7 +263,7 @@ large() { env $(printf 'LARGE_%d='"$(printf %0100000d 0)"' ' {1..14}) "$@"; }
 	[[ $(jq -r .error.message answer) == "relay: the standard descriptors"* ]]
 	request relay '{"operation":"log"}' | rpc -n 1 >answer
 	is "$(jq -r .error.message answer)" "'log' is not done by owners"
-	# More than a line on the socket may have.
+	# The arguments are longer than a line on the socket may be.
 	large=$(printf %0100000d 0)
 	"$STRATA" exec -- sh -c 'echo $# ${#14}; sleep 50' sh $large $large $large $large $large $large $large \
 		$large $large $large $large $large $large $large >said 2>err 3>&- &
@@ -281,13 +282,13 @@ large() { env $(printf 'LARGE_%d='"$(printf %0100000d 0)"' ' {1..14}) "$@"; }
 	strata exec -q -- sh -c 'exec sleep 1000' 2>err 3>&- &
 	client=$!
 	wait_for running
-	# Its task is the one that came last.
+	# The youngest child of the owner is the task.
 	kill -KILL "$(pgrep -n -P "$owner")"
 	status=0
 	wait $client || status=$?
 	is $status 137
 	is "$(cat err)" "strata: the process that did this for us was killed by signal 9"
-	# A signal that comes while it waits for the workspace ends it, and needs no words.
+	# A signal ends a task that waits for the workspace, and no message is printed.
 	for command in exec commit; do
 		exec 9>env/run/main.lock
 		flock 9
@@ -325,7 +326,7 @@ large() { env $(printf 'LARGE_%d='"$(printf %0100000d 0)"' ' {1..14}) "$@"; }
 	own daemon
 	strata ctl log | true
 	kill -STOP "$owner"
-	# More than a socket takes unread.
+	# The request is larger than the buffer of a socket.
 	large=$(printf %0100000d 0)
 	"$STRATA" ctl exec argv=$large argv=$large argv=$large argv=$large argv=$large argv=$large 2>err 3>&- &
 	client=$!
@@ -346,7 +347,7 @@ large() { env $(printf 'LARGE_%d='"$(printf %0100000d 0)"' ' {1..14}) "$@"; }
 	hung=$!
 	wait_for running
 	SECONDS=0
-	# Readers do not wait either.
+	# Commands that only read do not wait either.
 	strata ctl log >/dev/null
 	strata ctl checkout ref=HEAD~1 >/dev/null
 	[ $SECONDS -lt 5 ]
@@ -366,7 +367,8 @@ large() { env $(printf 'LARGE_%d='"$(printf %0100000d 0)"' ' {1..14}) "$@"; }
 	is "$(jq -c 'select(.id == "slow") | .result.signal' answers)" 9
 }
 
-# Too early it has not begun, too late it is done; in between it must not be left half-way.
+# The request may be cancelled before it begins, while it runs, or after its end.  It must never be left
+# half done.
 @test "a request that is cancelled as soon as it begins ends nothing else" {
 	own daemon
 	for i in {1..20}; do
@@ -409,7 +411,7 @@ large() { env $(printf 'LARGE_%d='"$(printf %0100000d 0)"' ' {1..14}) "$@"; }
 
 nothing_runs() { [ "$(strata ctl ps | jq '.processes | length')" = 0 ]; }
 
-# Sixty-four are done at a time.
+# Sixty-four requests of one client run at a time.
 @test "however many requests are at work, one is cancelled, others wait, and who goes ends them" {
 	own daemon
 	{
@@ -423,7 +425,7 @@ nothing_runs() { [ "$(strata ctl ps | jq '.processes | length')" = 0 ]; }
 	is "$(jq -r 'select(.id == 101) | .error.code' answers)" -32016
 	is "$(jq -r 'select(.id == 7) | .result.signal' answers)" 9
 	is "$(jq -r 'select(.id == 100) | .result.id' answers)" "$(strata head)"
-	# They are many, and each has to get hold of the workspace.
+	# There are many commands, and each has to wait for the lock of the workspace.
 	wait_for nothing_runs || wait_for nothing_runs || wait_for nothing_runs
 }
 
@@ -435,7 +437,7 @@ nothing_runs() { [ "$(strata ctl ps | jq '.processes | length')" = 0 ]; }
 	held() { ! flock -n env/run/main.lock true; }
 	wait_for held
 	: >answers
-	# It has blocked the signal that cancels it (SIGUSR1, the tenth).
+	# The task has blocked the signal that cancels its command (SIGUSR1, number 10).
 	waits() { grep -qs '^SigBlk:.*[2367abef]..$' "/proc/$(pgrep -n -P "$owner")/status"; }
 	{
 		request exec '{"shell":"echo 1 >/ran"}' 1
@@ -449,7 +451,8 @@ nothing_runs() { [ "$(strata ctl ps | jq '.processes | length')" = 0 ]; }
 	run ! in_env test -e /ran
 }
 
-# Whatever stage it is in: on its way in it has no session of its own yet.
+# A command is cancelled at any stage, also while it is entering the sandbox and has no session of its
+# own yet.
 @test "a command that is cancelled never stays behind" {
 	own daemon
 	for round in 1 2 3 4 5 6; do
@@ -477,7 +480,7 @@ nothing_runs() { [ "$(strata ctl ps | jq '.processes | length')" = 0 ]; }
 	wait_for nothing_runs
 }
 
-# running_candidate: in a workspace of its own.
+# running_candidate: whether a program runs in another workspace than main.
 running_candidate() { strata workspaces --json | jq -e 'any(.workspaces[]; .running and .name != "main")' >/dev/null; }
 no_candidate() { [ "$(strata workspaces | wc -l)" = 1 ]; }
 
@@ -485,7 +488,7 @@ no_candidate() { [ "$(strata workspaces | wc -l)" = 1 ]; }
 	own daemon
 	head=$(strata head)
 	race='{"test":"true","candidates":["touch /new; sleep 1000"]}'
-	# Gone by itself, killed, and cancelled.
+	# The client disconnects, is killed, and then cancels the request.
 	request tournament "$race" | "$TOOLS/rpc" -t 60000 $SOCKET >/dev/null 3>&- &
 	client=$!
 	wait_for running_candidate
@@ -536,7 +539,7 @@ no_candidate() { [ "$(strata workspaces | wc -l)" = 1 ]; }
 
 @test "too much is refused and costs nobody anything" {
 	own daemon
-	# A line without an end, then a good one: 100 MB are not kept.
+	# Send a line of 100 MB and then a valid request.  The owner must not keep the 100 MB.
 	{
 		head -c 100000000 /dev/zero | tr '\0' x
 		echo
@@ -544,9 +547,9 @@ no_candidate() { [ "$(strata workspaces | wc -l)" = 1 ]; }
 	} | rpc -n 2 -t 20000 >answers
 	is "$(jq -r '.error.code // .result.id' answers)" "-32013
 $(strata head)"
-	# Half a line, and gone.
+	# A client sends half a line and disconnects.
 	printf '{"jsonrpc":' | rpc -t 100 || true
-	# One that asks and never reads.
+	# A client sends requests and never reads the answers.
 	for _ in {1..300}; do request log; done | "$TOOLS/rpc" -z -t 3000 $SOCKET &
 	slow=$!
 	request exec '{"shell":"yes | head -c 30000000"}' | "$TOOLS/rpc" -z -t 3000 $SOCKET &
@@ -558,7 +561,7 @@ $(strata head)"
 
 @test "all output arrives, however slowly it is read" {
 	own daemon
-	# One that leaves in the middle of it.
+	# A client disconnects while it gets output.
 	request exec '{"shell":"yes | head -c 3000000"}' | rpc -n 1 >/dev/null
 	request exec '{"shell":"seq 500000"}' | rpc -u '"id":1,"result"' -t 20000 | { sleep 1; cat; } |
 		jq -j 'select(.method) | .params.text' | cmp - <(seq 500000)
@@ -577,7 +580,7 @@ $(strata head)"
 	wait "$owner" || true
 	not_sleeping() { ! sleeping; }
 	wait_for not_sleeping
-	# A stale socket: commands work without an owner.
+	# The socket of the killed owner is still there, and commands work without an owner.
 	[ -e $SOCKET ]
 	strata exec -q -- sh -c 'echo 2 >/two'
 	own daemon
@@ -611,7 +614,8 @@ $(strata head)"
 	strata log --json | jq -e '[.nodes[] | .kind] | index("manual") == null' >/dev/null
 }
 
-# Every capture has a number, as every process has: none is in between where nothing wakes the owner.
+# A capture is a process.  If two commands have consecutive process numbers, no capture was made between
+# them.
 is_quiet() {
 	local first last try
 	for try in 1 2 3 4 5; do
@@ -718,11 +722,12 @@ hint: 'strata ctl help' lists them" strata ctl nonsense
 		clients+=($!)
 	done
 	wait "${clients[@]}"
-	# Busy, killed by a checkout, or at the same time moved away: documented answers.
+	# Commands may only have failed because the workspace was in use, was killed by a checkout, or
+	# was moved.
 	! cat errors.* | grep -v -e '(-32012)' -e '^hint:' -e '^$' | grep strata: || false
 	disown_env
 	strata fsck >/dev/null
-	# And no node is lost that somebody was told of; retention may have dropped it, and says so.
+	# Every node that a command has reported still exists, or retention has dropped it and says so.
 	cat told.* | jq -r '.node.id // .id // empty' | sort -u >nodes
 	[ -s nodes ]
 	while read -r id; do
@@ -730,11 +735,11 @@ hint: 'strata ctl help' lists them" strata ctl nonsense
 	done <nodes
 }
 
-# A round after every fifty nodes; with a limit of bytes, what is dropped is collected at once.
+# Retention runs after every fifty nodes.  If there is a limit of bytes, gc runs right after it.
 @test "old nodes go in the background, and their content with them" {
 	own daemon --keep 5 --max-bytes 1M
 	strata ctl tag name=kept >/dev/null
-	# By commands: automatic ones are seconds apart.
+	# Commands make these nodes, since automatic nodes are seconds apart.
 	for _ in {1..54}; do
 		strata ctl exec shell='head -c 100000 /dev/urandom >/f' >/dev/null
 	done

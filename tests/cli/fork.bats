@@ -37,7 +37,7 @@ setup() {
 	is "$(strata -w try cat HEAD:root/file)" 1
 	strata -w try checkout "$first" >/dev/null
 	run ! strata -w try exec -- cat /root/file
-	# One that lost its changes is not taken for one that has none.
+	# A fork whose upper was lost is not mistaken for a fork without changes.
 	rm -r env/work/try/upper-*
 	run -1 strata -w try status
 }

@@ -1,5 +1,6 @@
-# Faults planted in a sound environment: fsck must see each, name the nodes it touches and no
-# others, and --repair must bring back what can be and lose nothing that can be read.
+# fsck-faults: faults are planted in a sound environment. fsck must find each of them, and name exactly
+# the nodes that it affects. --repair must bring back the data that can be read, and must not lose any of
+# it.
 
 load helpers
 
@@ -17,7 +18,8 @@ setup() {
 	[ "$(wc -l <contents.before)" = 14 ]
 }
 
-# Each node has a file of its own, nodes 2 to 4 share one, all share another.
+# make_history: each node has a file of its own, the nodes 2 to 4 have one in common, and all nodes have
+# another one in common.
 make_history() {
 	mkdir -p src
 	head -c 900 /dev/urandom >src/common
@@ -39,7 +41,7 @@ make_history() {
 	run -0 strata fsck
 }
 
-# Every file of every node with the digest of what cat gives, or "lost".
+# contents: print every file of every node, with the digest that 'strata cat' gives, or "lost".
 contents() {
 	local node path digest
 
@@ -55,7 +57,7 @@ contents() {
 	done
 }
 
-# Only these paths (as a regular expression over 'NODE PATH') may have become unreadable.
+# lost_only REGEX: only files whose 'NODE PATH' matches may have become unreadable.
 lost_only() {
 	contents >contents.after
 	diff contents.before contents.after | sed -n 's/^< //p' >contents.lost
@@ -69,7 +71,7 @@ sha() { sha256sum <"$1" | cut -c 1-64; }
 place() { sqlite3 "$db" "SELECT $2 FROM every_object WHERE hash = x'$1' AND type = ${3:-1}"; } # HASH COLUMN [TYPE]
 tree_of() { sqlite3 "$db" "SELECT lower(hex(tree)) FROM node WHERE id = '$1'"; }
 
-# flip OFFSET: one bit of the pack
+# flip OFFSET: flip one bit of the pack.
 flip() {
 	local byte
 
@@ -77,10 +79,11 @@ flip() {
 	printf "\\x$(printf %02x $((byte ^ 4)))" | dd of="$pack" bs=1 seek="$1" conv=notrunc status=none
 }
 
-# Where the rows of objects are is not what is tried here: all are where most are.
+# sql STATEMENTS: change the database.  All rows are moved to the table "object" first, so that the
+# statements need not look for them in "fresh", too.
 sql() { sqlite3 "$db" "INSERT INTO object SELECT * FROM fresh; DELETE FROM fresh; $1"; }
 
-# fsck is not content, and names exactly these nodes.
+# damaged ID...: fsck must fail, and name exactly these nodes.
 damaged() { # ID...
 	local want have
 
@@ -94,7 +97,7 @@ damaged() { # ID...
 		return 1
 	fi
 	jq -e '.ok == false and (.errors | length) > 0' <<<"$output" >/dev/null
-	# The same for people.
+	# The text for people has the same nodes.
 	run -1 strata fsck
 	[[ $output == *damaged:* ]]
 	for one; do
@@ -113,7 +116,7 @@ repaired() {
 	contents | diff contents.before -
 }
 
-# What is left after a repair can be worked with.
+# usable: after a repair, all commands work on the remaining data.
 usable() {
 	strata log >/dev/null
 	strata status >/dev/null
@@ -146,7 +149,7 @@ usable() {
 	grep -q "^${id[3]} own-3 " contents.lost
 	damaged "${id[3]}"
 	usable
-	# The rest of that node can still be had.
+	# The other files of the node can still be restored.
 	run strata checkout "${id[3]}"
 	cmp "$live/shared" shared
 	[ ! -e "$live/own-3" ]
@@ -165,7 +168,7 @@ usable() {
 	damaged "${id[@]}"
 	run -1 strata fsck --repair
 	lost_only "common"
-	# Stored again, it is there for every node that had it.
+	# After the content was stored again, every node that had it can be read.
 	strata commit >/dev/null
 	run -0 strata fsck
 	contents | diff contents.before -
@@ -180,7 +183,8 @@ usable() {
 	damaged "${id[4]}"
 	strata checkout "${id[2]}" >/dev/null
 	cmp "$live/own-2" own-2
-	# Nothing that others have is touched, and what cannot be read is not deleted for it.
+	# Other nodes are not affected, and files in the live tree are not removed for a file that cannot
+	# be read.
 	run strata checkout "${id[4]}"
 	[ "$status" = 1 ]
 	cmp "$live/own-2" own-2
@@ -202,7 +206,7 @@ usable() {
 	[ -n "$(ls "$STRATA_ROOT/quarantine")" ]
 	lost_only "^(${id[4]}|${id[5]}) "
 	damaged "${id[4]}" "${id[5]}"
-	# One of them is HEAD, and the live tree still has all of it.
+	# One of the damaged nodes is HEAD, and the live tree still has all its files.
 	strata commit >/dev/null
 	damaged "${id[4]}"
 	strata cat "${id[5]}:own-5" | cmp - own-5
@@ -229,7 +233,7 @@ usable() {
 }
 
 @test "a pack that is gone" {
-	# Another writer holds the first pack, so the next node goes into a second.
+	# Another process has locked the first pack, so the next node is written to a second pack.
 	echo second >"$live/second"
 	flock "$pack" "$STRATA" commit -m second >/dev/null
 	id+=("$(strata head)")
@@ -249,7 +253,7 @@ usable() {
 	damaged "${id[@]}"
 	run -1 strata fsck --repair
 	damaged "${id[@]}"
-	# The live tree is all there is, and it is left alone.
+	# Only the live tree still has the data, and it must not be changed.
 	cmp "$live/own-5" own-5
 	run -1 --separate-stderr strata checkout "${id[2]}"
 	[ -n "$stderr" ]

@@ -1,4 +1,4 @@
-# fsck: proving the store and the history, and repairing them.
+# fsck: checks and repairs of the store and the history.
 load helpers
 load history
 

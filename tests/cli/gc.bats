@@ -1,4 +1,4 @@
-# gc: giving back space.
+# gc: frees the disk space of data that no node needs.
 load helpers
 load history
 
@@ -60,7 +60,7 @@ load history
 	clean
 }
 
-# Whoever reads, or writes in the middle of it, is no reason to wait.
+# Other processes may read the database, or write, while gc runs. gc must not wait for them.
 @test "gc does not wait for who reads the database" {
 	need sqlite3
 	begin
@@ -75,7 +75,7 @@ load history
 	exec 4>ask
 	echo 'BEGIN; SELECT count(*) FROM node;' >&4
 	for _ in {1..500}; do [ ! -s read.txt ] || break; sleep 0.02; done
-	# It gives up on what it cannot have now instead of keeping others out for as long.
+	# gc leaves data that it cannot have now, so that other processes need not wait for as long.
 	timeout 20 "$STRATA" gc >/dev/null
 	exec 4>&-
 	wait $reader
@@ -142,7 +142,7 @@ load history
 	usage strata gc --aggressive
 }
 
-# Contents come back that were garbage a moment before.
+# Contents that were garbage are used again a moment later.
 @test "gc beside commits loses nothing" {
 	begin
 	for i in 1 2 3 4; do head -c 200000 /dev/urandom >content$i; done
@@ -175,7 +175,7 @@ load history
 	done
 	for pid in "${pids[@]}"; do wait "$pid"; done
 	clean
-	# A workspace may be called so.
+	# A workspace may have the name 'gc'.
 	strata fork gc >/dev/null
 	strata -w gc commit >/dev/null
 	strata gc >/dev/null

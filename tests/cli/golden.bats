@@ -4,9 +4,9 @@ load history
 
 DATA=$BATS_TEST_DIRNAME/../data
 
-# Which owners an ordinary user's files have depends on the ids that user may give.
+# The owners that files of an ordinary user have depend on the ids that this user may give.
 owners() { [ "$(command id -u)" = 0 ] || echo --no-owner; }
-# as_walked DIR FILE: the tree is the one that FILE was written for.
+# as_walked DIR FILE: the tree must equal the tree for which FILE was written.
 as_walked() {
 	local fields=(cat)
 	[ "$(command id -u)" = 0 ] || fields=(sed -E 's/ uid=[0-9]+ gid=[0-9]+//')
@@ -14,13 +14,13 @@ as_walked() {
 	diff -u <("${fields[@]}" "$2") <(walk "$1" --content --no-holes $(owners))
 }
 
-# unpacked FORMAT-BACKEND
+# unpacked FORMAT-BACKEND: unpack an environment.
 unpacked() {
 	rmdir env
 	tar --xattrs --xattrs-include='*' -xJf "$DATA/env-$1.tar.xz"
 }
 
-# Everything that reads: history, contents, whole trees, the checks.
+# readable_whole: run all commands that only read: history, contents, whole trees, checks.
 readable_whole() { # FORMAT-BACKEND
 	local format=${1%-*} nodes
 	unpacked "$1"
@@ -39,7 +39,7 @@ readable_whole() { # FORMAT-BACKEND
 	is "$(strata workspaces --json | jq -c '[.workspaces[].name]')" '["main","other"]'
 }
 
-# live_is FORMAT N: the live tree, and the node that HEAD is, are those N steps before the last.
+# live_is FORMAT N: the live tree and HEAD must be N steps before the last node.
 live_is() {
 	clean
 	rm -rf live
@@ -48,7 +48,7 @@ live_is() {
 	[ ! -e $W/one ] || as_walked $W "$DATA/env-$1.walk-$2"
 }
 
-# Everything that writes.
+# usable_whole: run the commands that write.
 usable_whole() { # FORMAT-BACKEND
 	local format=${1%-*}
 	unpacked "$1"
@@ -64,7 +64,8 @@ usable_whole() { # FORMAT-BACKEND
 	live_is "$format" 0
 }
 
-# The environments are root's: others may read them, and cannot give files to root.
+# The files of these environments belong to root.  Other users can read them, but cannot give files to
+# root.
 @test "format 2, copy: history and contents" { readable_whole 2-copy; }
 @test "format 2, copy: checkout, undo, gc" { need_root; usable_whole 2-copy; }
 @test "format 2, overlay: history and contents" { need_root; readable_whole 2-overlay; }
@@ -80,7 +81,7 @@ usable_whole() { # FORMAT-BACKEND
 	sqlite3 env/strata.db "UPDATE meta SET value = '10' WHERE key = 'format'"
 	run -1 --separate-stderr strata checkout begin
 	is "${stderr_lines[1]}" "hint: a newer strata made it: use that one"
-	# Init does not take its place.
+	# init does not replace the environment.
 	run -1 --separate-stderr strata init --from src
 	[[ $stderr == *"there is an environment at"* ]]
 }
@@ -97,7 +98,8 @@ usable_whole() { # FORMAT-BACKEND
 	[[ $output == *"+two"* ]]
 }
 
-# files_are before|after PATH...: those that the command changed are there as they were, and no others.
+# files_are before|after PATH...: the files that the command changed must be in this state, and no others
+# may exist.
 files_are() {
 	local side=$1 names
 	shift

@@ -1,4 +1,4 @@
-# head: the id of HEAD.
+# head: prints the id of HEAD.
 load helpers
 load history
 

@@ -1,4 +1,4 @@
-# in-place: the directory itself is the live tree.
+# in-place: a directory outside the environment is the live tree itself.
 load helpers
 load history
 
@@ -82,8 +82,8 @@ setup() {
 	is "$(cat tree/file)" one
 }
 
-# What appears after the scan and before the restore comes to its place must
-# never be lost.  The checkout is held up when it has removed 'b'.
+# slow_checkout REF: start a checkout that is slowed down, and return when it has removed 'b'.  A file
+# that appears after the scan, and before the restored file gets its name, must never be lost.
 slow_checkout() { # REF
 	need strace || return 1
 	traced strace -f -qq -o /dev/null -e trace=unlinkat -e inject=unlinkat:delay_exit=400000 \

@@ -1,5 +1,5 @@
-# kill -9 at random moments, and two processes at once.  KILL_ROUNDS (30) and
-# KILL_SEED can be set; the seed is printed.
+# kill: commands are killed at random moments, and two processes run at once.  KILL_ROUNDS (30) and
+# KILL_SEED can be set.  The seed is printed.
 
 load helpers
 
@@ -20,8 +20,8 @@ setup() {
 	strata init --from src >/dev/null
 }
 
-# A shell that is killed leaves its child behind: work in one process group.
-# What commands say is kept: a node that was reported must be there later.
+# start COMMAND...: start a command in a process group of its own, since a killed shell would leave its
+# child behind.  The output is kept: every node that was reported must exist later.
 start() {
 	set -m
 	"$@" >>"$BATS_TEST_TMPDIR/said" 2>>"$BATS_TEST_TMPDIR/errors" &
@@ -50,7 +50,7 @@ checkout_loop() {
 
 	for ((i = 0; ; i++)); do
 		echo "$i" >"$live/dirty"
-		# Not what was kept of an interrupted checkout, temporary files and all.
+		# Leave out the nodes of interrupted checkouts, which may contain temporary files.
 		mapfile -t nodes < <(strata log --json -n 20 |
 			jq -r '.nodes[] | select(.message | startswith("as found") | not) | .id')
 		strata checkout "${nodes[$((i * 7 % ${#nodes[@]}))]}"
@@ -67,13 +67,13 @@ gc_loop() {
 	done
 }
 
-# Each node with its tree; there is always one.
+# known_nodes: print each node with its tree.  There is always at least one.
 known_nodes() {
 	strata log --json | sed -n -e '/^      "id": /{s/.*: "//; s/",$//; h;}' \
 		-e '/^      "tree": /{s/.*: "//; s/",$//; H; x; s/\n/ /p;}' | sort | grep .
 }
 
-# Every node of before is still there with its tree, and so is every node that a commit
+# nothing_lost: every earlier node must still exist with its tree.  So must every node that a commit has
 # reported, unless it was deleted on purpose.
 nothing_lost() {
 	known_nodes >nodes.now
@@ -93,7 +93,7 @@ nothing_lost() {
 	mv nodes.now nodes.known
 }
 
-# Opens, is sound, goes on.
+# all_is_well: the environment can be opened, is sound, and can be used.
 all_is_well() {
 	strata status >/dev/null
 	run -0 strata fsck
@@ -105,7 +105,7 @@ all_is_well() {
 	[ -z "$(find "$live" -name '.strata-*')" ]
 }
 
-# Whatever way it got there, the live tree is what its node gives elsewhere.
+# live_is_head: the live tree must be equal to the tree that its node gives in another environment.
 live_is_head() {
 	local elsewhere=$BATS_TEST_TMPDIR/elsewhere
 
@@ -129,8 +129,8 @@ killed_while() { # LOOP [deleting]
 	echo "# seed $seed, $(wc -l <nodes.known) nodes" >&3
 }
 
-# What commands say may only be that another one is at work: in the repository, or
-# in the live tree, where one loop removes or writes what the other has just looked at.
+# only_busy FILE: commands may only have reported that another process was at work: in the repository, or
+# in the live tree, where one loop removes or writes the files that the other is reading.
 only_busy() { # FILE
 	! grep '^strata: ' "$1" | grep -v -e 'in use by' -e 'nothing left to' -e 'vanished while' -e 'could not be restored: kept' -e 'interrupted checkout was completed'
 }
@@ -175,7 +175,7 @@ only_busy() { # FILE
 		strata log -n 5 >/dev/null
 	done
 	kill_group_soon "$steady"
-	# Whoever was refused was told why.
+	# Every command that failed has printed why.
 	only_busy errors
 	known_nodes >nodes.known
 	all_is_well deleting
@@ -204,7 +204,7 @@ only_busy() { # FILE
 	live_is_head
 }
 
-# Somebody who has the database open, so that nobody reads its log anew.
+# hold_database: keep the database open in another process, so that no process reads its log again.
 hold_database() {
 	mkfifo -m 600 "hold.$1"
 	sqlite3 "$STRATA_ROOT/strata.db" <"hold.$1" >"held.$1" &
@@ -220,7 +220,8 @@ let_go_of_database() {
 	exec 8>&-
 }
 
-# Its rows are in the log, unseen, and are seen when the log is read anew: what they point at must not have gone.
+# The rows of the killed commit are in the log.  They appear when the log is read again, and the files
+# that they refer to must still exist.
 @test "a commit that dies at any sync, and what comes after it" {
 	need sqlite3
 	local at after
@@ -246,7 +247,7 @@ let_go_of_database() {
 }
 
 @test "a second process gets a clear answer" {
-	# Somebody holds the workspace for longer than a command waits.
+	# Another process has the lock of the workspace for longer than a command waits.
 	exec 9>>"$STRATA_ROOT/run/main.lock"
 	flock 9
 	printf 'process 1 (strata test)\n' >"$STRATA_ROOT/run/main.lock"
@@ -256,7 +257,7 @@ let_go_of_database() {
 	run -1 --separate-stderr strata commit -m refused
 	[ "$SECONDS" -lt 60 ]
 	[[ $stderr == *"in use by process 1 (strata test)"* ]]
-	# Those who read do not care.
+	# Commands that only read do not wait.
 	[ "$(strata head)" = "$head" ]
 	strata status >/dev/null
 	exec 9>&-

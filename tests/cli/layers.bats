@@ -1,4 +1,5 @@
-# layers: what lies below the live trees of overlays follows the change, wherever HEAD is.
+# layers: the size of the layers below an overlay depends on the changes, and not on the place of HEAD in
+# the history.
 load helpers
 load history
 load rootfs
@@ -32,7 +33,7 @@ depth() {
 layer_count() { find $L -mindepth 1 -maxdepth 1 -type d -name '[0-9]*' | wc -l; }
 layer_bytes() { with_ids du -s -B1 $L | cut -f 1; }
 
-# eventually COMMAND...: within ten seconds.
+# eventually COMMAND...: repeat the command until it succeeds, for up to ten seconds.
 eventually() {
 	for _ in {1..200}; do
 		! "$@" || return 0
@@ -42,10 +43,11 @@ eventually() {
 	return 1
 }
 
-# many N: a change that is large for an upper directory.
+# many N: make a change that is large for an upper directory.
 many() { do_in "mkdir -p /many/$1; cd /many/$1; for i in \$(seq 300); do echo \$i >\$i; done"; }
 
-# What a layer can say: names hidden, made again, of another type; links; attributes; the root itself.
+# Every kind of change that a layer can contain: removed names, names that are made again or get another
+# type, links, attributes, and the root directory itself.
 changes=(
 	'rm -rf /d/e; echo new >/d/new'
 	'mkdir -p /d/e/f; echo 3 >/d/e/f/three'
@@ -62,7 +64,7 @@ changes=(
 	'echo last >/last'
 )
 
-# make_chain: a node for each change, each one a layer of its own.
+# make_chain: make a node for each change, each with a layer of its own.
 make_chain() {
 	local i=0 change
 	nodes=("$first")
@@ -102,7 +104,7 @@ make_chain() {
 	is "$(find env/work/main/upper-* -type f | wc -l)" 1
 	is "$(strata diff HEAD~1 HEAD --name-status)" $'M\tmany/1/1'
 	clean
-	# Not while something runs in it.
+	# An upper is not frozen while a program runs in it.
 	strata exec -q -- sh -c 'sleep 1000 </dev/null >/dev/null 2>&1 &'
 	many 2
 	is "$(depth)" 1
@@ -120,7 +122,7 @@ make_chain() {
 		[ $(($(layer_bytes) - before)) -lt 65536 ]
 	done
 	is "$(in_env ls /d)" $'e\nfile1\none'
-	# From the other end of the history, too.
+	# The same holds if HEAD is at the other end of the history.
 	strata checkout "$first" >/dev/null
 	before=$(layer_bytes)
 	strata fork far HEAD >/dev/null
@@ -155,7 +157,7 @@ make_chain() {
 	merged() { in_env true; [ "$(depth)" -le 8 ]; }
 	eventually merged
 	is "$(in_env sh -c 'cat /d/file*' | sort -n | tail -n 1)" 12
-	# What was merged is a cache as all layers are: nothing is copied to come back to it.
+	# A merged layer is a cache like all layers, so nothing is copied to return to its node.
 	before=$(layer_bytes)
 	strata undo >/dev/null
 	strata redo >/dev/null
@@ -163,7 +165,7 @@ make_chain() {
 	clean
 }
 
-# Found by two at once: what ends after the capture may have written after it.
+# Two commands run at once.  The one that ends last may have written after the capture of the other.
 @test "what a second command writes meanwhile is never frozen into the layer of another node" {
 	work() {
 		for i in 1 2 3 4 5 6; do
@@ -241,8 +243,9 @@ make_chain() {
 	eventually within
 }
 
-# stop_a_look: a gc that stops while it removes the files of a layer, which is long after its picture; pid is its
-# process.  The process that checkout starts may be late, and remove the layer before gc does: then once more.
+# stop_a_look: stop a gc while it removes the files of a layer, long after it has read the state of all
+# layers. pid is its process id.  The background process of a checkout may be late and remove the layer
+# before gc does.  In that case the function tries again.
 stop_a_look() {
 	local try
 	exec 9>env/run/+tend.lock
@@ -306,7 +309,7 @@ stop_a_look() {
 	is "$(strata -w keep exec -- sh -c 'ls /d | grep -c large')" 3
 	strata undo >/dev/null
 	is "$(in_env sh -c 'cat /d/large* | wc -c')" 1800000
-	# Also where that alone takes more.
+	# This holds even if the layers that are in use exceed the limit.
 	strata gc --max-layers 1 >/dev/null
 	is "$(in_env sh -c 'cat /d/large* | wc -c')" 1800000
 	clean
@@ -367,13 +370,13 @@ stop_a_look() {
 	seen | diff "seen.${#changes[@]}" -
 	strata checkout "${nodes[4]}" >/dev/null
 	seen | diff seen.4 -
-	# Marks of another boot count only when what they speak of was looked at.
+	# A mark of another boot counts only after its layer was proved.
 	strata checkout "${nodes[9]}" >/dev/null
 	strata checkout "${nodes[12]}" >/dev/null
 	for mark in $L/*.ok; do ln -sfn 00000000-0000 "$mark"; done
 	seen | diff seen.12 -
 	is "$(readlink "$L/$(top).ok" | cut -c 1-13)" "$(cut -c 1-13 /proc/sys/kernel/random/boot_id)"
-	# One that is torn is found out.
+	# A damaged layer is detected.
 	for mark in $L/*.ok; do ln -sfn 00000000-0000 "$mark"; done
 	with_ids find $L -type f -size -8k -exec sh -c ': >"$1"' sh {} \;
 	seen | diff seen.12 -

@@ -1,4 +1,4 @@
-# overlay: whatever is done inside is captured and rolled back exactly.
+# overlay: every change that is made inside is captured and rolled back exactly.
 load helpers
 load history
 load rootfs
@@ -18,8 +18,8 @@ setup() {
 	seen >seen.first
 }
 
-# change SCRIPT: run it, then go back and forth; each time the programs inside
-# must see just what they saw.
+# change SCRIPT: run the script, and move HEAD back and forth.  Each time, programs inside must see the
+# same tree as before.
 change() {
 	do_in "$1"
 	seen >seen.after
@@ -29,7 +29,7 @@ change() {
 	seen | diff seen.first -
 	strata undo >/dev/null
 	seen | diff seen.after -
-	# And from the history alone.
+	# An export, which uses only the history, has the same tree.
 	strata export HEAD --format dir -o exported >/dev/null
 	[ "$(id -u)" != 0 ] || walk exported --content | own_entries | diff seen.after -
 	clean
@@ -100,7 +100,8 @@ change() {
 	walk src --content >src.before
 	strata init --from src --in-place --backend overlay >/dev/null
 	[ -z "$(find env/base -name busybox)" ]
-	# With subordinate ids the directory's owner is root inside; in a copy it has its number.
+	# With subordinate ids, the owner of the directory is root inside.  A copy has the number of the
+	# id.
 	seen >seen.first
 	do_in 'rm -rf /d; echo x >/new'
 	seen >seen.2
@@ -166,7 +167,8 @@ change() {
 	[ ! -e failed ] || { cat failures writer.err; return 1; }
 }
 
-# overtaken PLACE CALL COMMAND...: a checkout comes while the command waits in a call on PLACE of the workspace.
+# overtaken PLACE CALL COMMAND...: run a command that waits in a system call on PLACE of the workspace,
+# and check out another node meanwhile.
 overtaken() {
 	local place=$1 call=$2 looker
 	shift 2
@@ -184,7 +186,8 @@ overtaken() {
 	need_ids_traced
 	upper() { echo "upper-$(readlink $W/stack | cut -d . -f 2)"; }
 	strata ls -r work >want
-	# Between the stack and its upper, at the top, and deep in it.
+	# The command waits after it has read the stack, or at the top of the upper, or deep in the
+	# upper.
 	for place in "" upper upper/many upper/many/deep; do
 		in_env sh -c 'mkdir -p /many/deep; cd /many/deep; for i in $(seq 300); do echo $i >$i; done'
 		run ! cmp -s <(strata ls -r work) want
@@ -193,7 +196,7 @@ overtaken() {
 		overtaken "${place/upper/$(upper)}" $call ls -r work
 		diff want said
 	done
-	# Behind that look: what a checkout takes away it has kept before.
+	# The checkout keeps a file before it removes the file, so the command finds it.
 	in_env sh -c 'echo precious >/precious'
 	overtaken "$(upper)" openat2:delay_enter=1500000 cat work:precious
 	is "$(cat said)" precious
@@ -213,10 +216,10 @@ overtaken() {
 	[[ $stderr == *"d/zero could not be restored: a character device 0:0"* ]]
 	is "$(strata status --json | jq -c '[.dirty, .dirty_paths]')" '[0,[]]'
 	strata ls HEAD:d | grep -q '^c.* zero$'
-	# Changes beside it leave it there.
+	# Changes of other files do not change this entry.
 	do_in 'echo more >/d/other'
 	strata ls HEAD:d | grep -q '^c.* zero$'
-	# What is put in its place and taken away again is a change like any other.
+	# A file that is put in its place and removed again is a change like any other.
 	do_in 'echo instead >/d/zero'
 	is "$(strata cat HEAD:d/zero)" instead
 	do_in 'rm /d/zero'

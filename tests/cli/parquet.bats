@@ -1,6 +1,5 @@
-# parquet: our tables as the programs read them that people have (tests/npm).
-#
-# pqmake writes a table and prints what it holds; each reader prints what it found.
+# parquet: programs that people use read the tables of strata (tests/npm).  pqmake writes a table and
+# prints its rows.  Each reader prints the rows that it finds.
 load helpers
 
 setup_file() {
@@ -18,7 +17,7 @@ need_readers() {
 	esac
 }
 
-# reads READER: it finds in the table what was written.
+# reads READER: the reader must find the rows that were written.
 reads() {
 	need_readers || return 1
 	node "$BATS_FILE_TMPDIR/read.mjs" "$1" table >found || { echo "$1 failed"; return 1; }
@@ -27,7 +26,7 @@ reads() {
 
 make_table() { "$TOOLS/linked/pqmake" "$1" "$2" table >expected; } # CASE CODEC
 
-# all_read CASE CODEC
+# all_read CASE CODEC: every reader must find the rows of the table.
 all_read() {
 	make_table "$1" "$2"
 	reads duckdb
@@ -63,10 +62,11 @@ all_read() {
 	reads hyparquet
 }
 
-# Two row groups, code and libraries; a sanitizer reserves terabytes.
+# little_memory: limit the memory to that of two row groups, code and libraries.  A sanitizer needs
+# terabytes of addresses, so it has no limit.
 little_memory() { [ -n "${SANITIZED:-}" ] || ulimit -v 81920; }
 
-# large_table CODEC: a table with a content of 300 MB, in little memory; made once.
+# large_table CODEC: make a table with a content of 300 MB, with little memory.  It is made only once.
 large_table() {
 	local made=$BATS_FILE_TMPDIR/large.$1
 	if [ ! -e "$made" ]; then

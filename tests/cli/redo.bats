@@ -1,4 +1,4 @@
-# redo: forward again after undo.
+# redo: moves HEAD forward again after undo.
 load helpers
 load history
 

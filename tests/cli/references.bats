@@ -1,8 +1,8 @@
-# references: the ways to name a node.
+# references: all ways to name a node.
 load helpers
 load history
 
-# Nodes at fixed times: root at $T, then $one, $two, $three, an hour apart.
+# hourly: make nodes at fixed times: root at $T, then $one, $two and $three, an hour apart.
 T=1700000000 # 2023-11-14 22:13:20 UTC, a Tuesday
 hourly() {
 	STRATA_NOW=$T begin
@@ -15,7 +15,7 @@ hourly() {
 		printf -v $n %s "$(strata head)"
 	done
 }
-# at SECONDS REF: the message of a node, that long after $three.
+# at SECONDS REF: print the message of the node that REF means, SECONDS after $three was made.
 at() { STRATA_NOW=$((T + 10800 + $1)) strata show "$2" --json | jq -r .message; }
 
 @test "an id, a unique prefix of it, in either case" {

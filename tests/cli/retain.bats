@@ -1,8 +1,8 @@
-# retain: thinning out old history.
+# retain: drops nodes of the old history.
 load helpers
 load history
 
-# many N [described]: N nodes, one a minute, on the first; the newest at $NOW.
+# many N [described]: make N nodes after the first one, a minute apart.  The last one has the time $NOW.
 NOW=1700000000
 many() {
 	STRATA_NOW=$((NOW - 60 * $1)) begin
@@ -11,7 +11,7 @@ many() {
 		STRATA_NOW=$((NOW - 60 * i)) strata commit ${2:+-m "n$i"} >/dev/null
 	done
 }
-# contents [OPTION of log]...: of the file in each node that has it, newest first.
+# contents [OPTION of log]...: print the file of each node that has it, the newest node first.
 contents() {
 	local node
 	for node in $(strata log "$@" --json | jq -r '.nodes[].id'); do strata cat "$node:file" 2>/dev/null || true; done | paste -sd ' '
@@ -26,7 +26,7 @@ contents() {
 
 @test "retain thins by minute, hour and day, and never HEAD" {
 	many 12
-	# Two days later all of one hour are the same.
+	# Two days later, only one node of each hour is kept.
 	later=$((NOW + 2 * 86400))
 	run -0 --separate-stderr env STRATA_NOW=$later "$STRATA" retain --keep 1 --dry-run
 	[[ ${lines[0]} == "would drop "* ]]
@@ -70,7 +70,7 @@ contents() {
 	STRATA_NOW=$((NOW + 120)) strata commit >/dev/null
 	STRATA_NOW=$((NOW + 2 * 86400)) strata retain --keep 1 >/dev/null
 	for id in "$away" "$to"; do id "$id" >/dev/null; done
-	# After 30 days they are as any other.
+	# After 30 days these nodes are treated like all others.
 	STRATA_NOW=$((NOW + 100 * 86400)) strata retain --keep 1 >/dev/null
 	run -1 strata show "$away"
 	clean

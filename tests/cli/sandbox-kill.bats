@@ -1,9 +1,8 @@
-# kill -9 of every process of strata, at any moment, while programs run and write in the
-# environment.  KILL_ROUNDS is how often a test kills (default: so that the file takes
-# about 40 s); what was killed and when is printed on failure.
-#
-# The workspace has a name nobody else has, and so have the jobs in it an argument: that is how
-# what is left behind is found, by the owner of the machine and by an ordinary user.
+# sandbox-kill: any process of strata is killed at any moment, while programs run and write in the
+# environment.  KILL_ROUNDS is the number of kills in each test.  By default the file takes about 40 s.  The
+# killed processes and the times are printed on failure.  The name of the workspace, and an argument of
+# the jobs in it, are unique.  By these, root and an ordinary user find the processes and files that are
+# left behind.
 load helpers
 load history
 load rootfs
@@ -41,8 +40,8 @@ teardown() {
 
 # ------------------------------------------------------------------- looking
 
-# Every process of this environment: by its arguments, by the overlay it lives in, or by where
-# it stands.
+# processes: print every process of this environment.  It is found by its arguments, by the overlay in its
+# mounts, or by its working directory.
 processes() {
 	{
 		grep -alsF -e "$mark" /proc/[0-9]*/cmdline
@@ -56,7 +55,8 @@ nothing_runs() { ! holder_listens && [ -z "$(processes)" ]; }
 job_runs() { grep -qalsF -e "$mark" /proc/[0-9]*/cmdline; }
 mounts() { grep -F -e "$BATS_TEST_TMPDIR" -e "$ws" /proc/self/mountinfo || true; }
 
-# The holder is the parent of every job whose own parent has ended.
+# holder_pid: print the process id of the holder, which is the parent of every job whose own parent has
+# ended.
 holder_pid() {
 	local job parent
 	for job in $(grep -alsF -e "$mark" /proc/[0-9]*/cmdline | cut -d / -f 3); do
@@ -68,7 +68,7 @@ holder_pid() {
 
 has_holder() { holder_pid >/dev/null; }
 
-# eventually COMMAND...: within five seconds.
+# eventually COMMAND...: repeat the command until it succeeds, for up to five seconds.
 eventually() {
 	for _ in {1..250}; do
 		! "$@" || return 0
@@ -89,7 +89,7 @@ end_everything() {
 
 # ------------------------------------------------------------------- killing
 
-# start COMMAND...: in a process group of its own; what it says is kept.
+# start COMMAND...: start a command in a process group of its own, and keep its output.
 start() {
 	set -m
 	"$@" >>said 2>>errors </dev/null 3>&- &
@@ -97,22 +97,23 @@ start() {
 	started=$!
 }
 
-# At most so many microseconds, often much less.
+# pause MICROSECONDS: sleep for a random time up to this maximum, which is often much shorter.
 pause() {
 	delay=$((SRANDOM % $1))
 	[ $((SRANDOM % 3)) != 0 ] || delay=$((delay / 8))
 	sleep "$(printf '%d.%06d' $((delay / 1000000)) $((delay % 1000000)))"
 }
 
-# strata's processes of a command: itself, its helpers, the holder; not what runs inside.
+# strata_processes PID: print the processes of strata that belong to a command: itself, its helpers and
+# the holder.  Programs inside the sandbox are left out.
 strata_processes() {
 	local child
 	[[ $(cat "/proc/$1/comm" 2>/dev/null) != strata* ]] || echo "$1"
 	for child in $(cat "/proc/$1/task/"*/children 2>/dev/null); do strata_processes "$child"; done
 }
 
-# kill_soon MICROSECONDS [WHOM]: the command itself, all of its group, or any one process
-# of strata; then it has ended.
+# kill_soon MICROSECONDS [WHOM]: kill the command itself, its whole group, or any one process of strata.
+# Then wait for its end.
 kill_soon() {
 	local whom=${2:-} pids
 	pause "$1"
@@ -137,7 +138,7 @@ kill_soon() {
 }
 ended() { ! kill -0 "$started" 2>/dev/null; }
 
-# rounds DEFAULT: how often.
+# rounds DEFAULT: print the numbers of the rounds of a test.
 rounds() {
 	local n=${KILL_ROUNDS:-$1}
 	[ -z "${SANITIZED:-}" ] || n=4
@@ -149,10 +150,10 @@ rounds() {
 seen_plain() { in_env /treewalk / --content --one-file-system "${squashed[@]}" | own_entries; }
 [ "$(command id -u)" = 0 ] || squashed=(--no-owner)
 
-# same A B: the same lines; fails with the first of what differs.
+# same A B: the files must have the same lines.  If not, print the first differences and fail.
 same() { diff "$1" "$2" >differs || { head -n 20 differs; return 1; }; }
 
-# head_is_seen: what programs saw (seen.now) is HEAD, entry for entry.
+# head_is_seen: every entry that programs saw (seen.now) must be the same in HEAD.
 head_is_seen() {
 	rm -rf exported
 	strata export HEAD --format dir -o exported >/dev/null
@@ -161,7 +162,7 @@ head_is_seen() {
 	chmod -R u+rwX exported
 }
 
-# Every node a command spoke of as made is there.
+# nothing_lost: every node that a command has reported must exist.
 nothing_lost() {
 	strata log --json | jq -r '.nodes[].id' | sort >nodes.there
 	{
@@ -171,8 +172,8 @@ nothing_lost() {
 	[ ! -s nodes.lost ] || { echo "lost:"; cat nodes.lost; return 1; }
 }
 
-# all_is_well: the next commands work, nothing is left behind, the history is sound.  What is seen
-# inside is HEAD, once what no node had is in one.
+# all_is_well: the next commands work, nothing is left behind, and the history is sound.  After a commit,
+# programs inside see the tree of HEAD.
 all_is_well() {
 	seen_plain >seen.now
 	strata commit >>said
@@ -183,8 +184,8 @@ all_is_well() {
 	is "$(mounts)" ""
 }
 
-# nothing_piles_up: all nodes are there, and what kills have left lying about goes with a gc: there is
-# what is in use, and nothing else.
+# nothing_piles_up: all nodes exist.  After a gc, only files that are in use are left of those that killed
+# processes have left behind.
 nothing_piles_up() {
 	nothing_lost
 	strata checkout HEAD >/dev/null
@@ -198,7 +199,7 @@ nothing_piles_up() {
 	[ ! -s left ] || { echo "left:"; cat left; return 1; }
 }
 
-# Programs that write all the time and go on when the command that started them has ended.
+# start_writer: start a program that writes all the time and goes on after its command has ended.
 start_writer() {
 	strata exec --no-commit -- sh -c '
 		(i=0
@@ -212,7 +213,7 @@ start_writer() {
 		sleep '$mark' </dev/null >/dev/null 2>&1 &'
 }
 
-# The writer was not left standing.
+# writer_goes_on: the writer must not have been left frozen.
 writer_goes_on() {
 	local before
 	before=$(in_env cat /root/count)
@@ -224,7 +225,8 @@ writer_goes_on() {
 
 @test "exec, killed at any time: what it ran is gone" {
 	for round in $(rounds 10); do
-		# Long enough to be killed while it runs, or so short that set-up and commit are hit.
+		# Some commands are long enough to be killed while they run.  Others are so short that the
+		# set-up or the commit is hit.
 		if [ $((round % 2)) = 0 ]; then
 			start "$STRATA" exec -- sh -c "i=0; sleep $mark & while :; do i=\$((i + 1)); echo \$i >/root/f\$((i % 9)); done"
 			kill_soon 120000
@@ -243,7 +245,7 @@ writer_goes_on() {
 		start_writer
 		start "$STRATA" exec -- sh -c "echo $round >/root/mine; sleep $mark"
 		kill_soon 60000 self
-		# All of it goes: nobody could tell which part of it was whose.
+		# All changes are discarded, since it is not known which command has made which of them.
 		strata checkout HEAD >/dev/null
 		eventually nothing_runs
 		all_is_well
@@ -283,7 +285,7 @@ writer_goes_on() {
 		start "$STRATA" exec -- sh -c "(sleep $mark &); sleep $mark"
 		pause 30000
 		kill -KILL "$pid"
-		# One that came later has started another.
+		# A later command has started another holder.
 		eventually ended_with_holder
 		eventually nothing_runs
 		is "$(in_env cat /root/kept)" "$round"
@@ -322,7 +324,7 @@ commit_loop() {
 @test "commit, killed while it has stopped the writer" {
 	start_writer
 	for round in $(rounds 3); do
-		# Content that takes a while to read.
+		# Content that takes some time to read.
 		in_env sh -c 'head -c 12000000 /dev/urandom >/root/large'
 		start "$STRATA" commit -m large
 		kill_soon 150000 self
@@ -335,7 +337,7 @@ commit_loop() {
 
 # ---------------------------------------------------- checkout, undo, restore
 
-# Three nodes that differ in many entries, of every kind of difference.
+# make_nodes: make three nodes that differ in many entries, by every kind of difference.
 make_nodes() {
 	do_in 'for i in $(seq 1 2 40); do echo two >/data/$i; done; rm -r /usr/lib; cp -r /data /two'
 	two=$(strata head)
@@ -349,7 +351,8 @@ make_nodes() {
 	done
 }
 
-# Where no work was lost or made, HEAD is one of the three and the tree is just its.
+# head_is_one_of_three: HEAD must be one of the three nodes, and the live tree must equal it, if no work
+# was lost or made.
 head_is_one_of_three() {
 	in_env true
 	is "$(strata status --json | jq .dirty)" 0
@@ -416,7 +419,7 @@ names() { strata workspaces --json | jq -r '.workspaces[].name' | sort; }
 		start "$STRATA" fork --count 8 "f$round-"
 		kill_soon 40000
 		in_env true
-		# All of them or none.
+		# All of the forks exist, or none.
 		names | comm -13 before - >made
 		[[ $(wc -l <made) == [08] ]]
 		[ -s made ] || strata fork --count 8 "f$round-" | sort >made
@@ -442,7 +445,8 @@ names() { strata workspaces --json | jq -r '.workspaces[].name' | sort; }
 
 # ------------------------------------------------------------------ every call
 
-# cut_off NAME COMMAND...: killed before one file system call after another, a sample of all.
+# cut_off NAME COMMAND...: run a command again and again, and kill it before one file system call after
+# the other.  The calls are a sample of all.
 cut_off() {
 	local name=$1 calls at
 	shift
@@ -483,7 +487,7 @@ cut_off() {
 	}
 	after_call() {
 		strata status >/dev/null
-		# Programs go on in the tree that is captured.
+		# Programs go on in the tree that was captured.
 		do_in 'echo 1 >/root/new'
 		seen_plain >seen.now
 		head_is_seen

@@ -1,4 +1,4 @@
-# show: everything about one node.
+# show: prints everything about one node.
 load helpers
 load history
 

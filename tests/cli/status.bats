@@ -1,4 +1,4 @@
-# status: one screen about the environment.
+# status: describes the environment on one screen.
 load helpers
 load history
 
@@ -63,7 +63,7 @@ ignored      build/cache'
 @test "status does not write anything" {
 	three
 	put new 1
-	# SQLite makes its -wal and -shm files for readers, too.
+	# SQLite also makes its -wal and -shm files for commands that only read.
 	list() { find env -mindepth 1 ! -name 'strata.db-*' -printf '%p %T@ %C@ %s\n' | sort; }
 	list >before
 	strata status >/dev/null

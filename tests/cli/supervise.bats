@@ -1,4 +1,4 @@
-# supervise: an agent that knows nothing of it, rolled back from outside.
+# supervise: an agent that does not know of strata is rolled back from outside.
 load helpers
 load history
 load rootfs
@@ -31,7 +31,7 @@ has_done() { [ "$(done_count || echo 0)" -ge "$1" ] 2>/dev/null; }
 @test "status and output are the agent's" {
 	run -0 strata supervise -- sh -c 'echo hello; echo 1 >/one'
 	is "$output" hello
-	# What it did is kept, however soon it ended.
+	# The changes of the agent are kept, even if it ends at once.
 	is "$(strata cat HEAD:one)" 1
 	is "$(strata show --json | jq -c '[.kind, .command]')" '["auto",null]'
 	run -5 strata supervise -- sh -c 'exit 5'
@@ -46,32 +46,35 @@ has_done() { [ "$(done_count || echo 0)" -ge "$1" ] 2>/dev/null; }
 	own supervise -- /agent
 	wait_for has_done 3
 	strata tag good >/dev/null
-	# It destroys itself, interpreter and all; and may still write into the directory meanwhile.
+	# The agent loses its program and its interpreter.  It may still write into the directory while
+	# they are removed.
 	strata exec -q -- rm -rf /bin/sh /agent /done || true
 	strata checkout good >/dev/null
 	wait_for said "agent: $(strata ls good:done --json | jq '.entries | length') done"
 	wait_for has_done 5
 	strata exec -- test -x /bin/sh
 	kill -0 "$owner"
-	# Again and again.
+	# Several rollbacks, one after the other.
 	for _ in 1 2 3; do strata checkout good >/dev/null; done
 	kill -0 "$owner"
 	wait_for answers
-	# What ends it while the agent is only being started is another matter.
+	# Wait until the agent works, since a signal during its start is another case.
 	wait_for has_done 4
 	kill -TERM "$owner"
 	ended 143
 	[ ! -e $SOCKET ]
 }
 
-# Whoever does it: a strata that does not find the socket, or came before there was one.
+# The rollback may be made by a strata process that does not find the socket, or that started before the
+# owner.
 @test "a rollback that the owner does not do is one, too" {
 	own supervise -- /agent
 	wait_for has_done 3
 	strata tag good >/dev/null
 	mv $SOCKET elsewhere
 	for round in 2 3 4; do
-		# Something to keep, so that HEAD moves long after the agent is dead.
+		# A large uncommitted file takes time to capture, so HEAD moves long after the agent was
+		# killed.
 		in_env sh -c 'head -c 30000000 /dev/urandom >/big'
 		strata checkout good >/dev/null
 		again() { [ "$(grep -c agent: owner.out)" = $round ]; }
@@ -125,7 +128,7 @@ has_done() { [ "$(done_count || echo 0)" -ge "$1" ] 2>/dev/null; }
 	ended 137
 }
 
-# It wakes up when the node of what it wrote is nearly made, and is killed then.
+# The agent sleeps until the node of its changes is nearly made, and then kills itself.
 @test "killed by somebody else it is not started again, also while a node is made" {
 	run -137 timeout 60 "$STRATA" supervise -- sh -c 'echo begun
 		head -c 60000000 /dev/urandom >/big; usleep 250000; kill -9 $$'
@@ -153,7 +156,7 @@ has_done() { [ "$(done_count || echo 0)" -ge "$1" ] 2>/dev/null; }
 	is "$(strata cat HEAD:two)" 2
 }
 
-# What somebody was told is there, however the owner ended.
+# Every node that a command has reported exists, whenever the owner was killed.
 @test "killed at any moment, the next owner takes over and nothing is lost" {
 	agent() { pgrep -f "busy $$" >/dev/null; }
 	no_agent() { ! agent; }
@@ -175,7 +178,7 @@ has_done() { [ "$(done_count || echo 0)" -ge "$1" ] 2>/dev/null; }
 	done
 	strata fsck >/dev/null
 	[ "$(wc -l <told)" -ge $round ]
-	# Retention may have dropped one of hundreds since, and says so.
+	# Retention may have dropped a node since then, and says so.
 	while read -r id; do
 		strata show "$id" >/dev/null 2>said || grep -q "dropped by retention" said || { cat said; return 1; }
 	done <told
@@ -194,7 +197,7 @@ has_done() { [ "$(done_count || echo 0)" -ge "$1" ] 2>/dev/null; }
 	grep -q agent said
 }
 
-# said_by PATH: the command that blame names for it, once it is in a node.
+# said_by PATH: wait until a node has the path, and print the command that blame names for it.
 said_by() {
 	there() { strata cat "HEAD:$1" >/dev/null 2>&1; }
 	wait_for there "$1"
@@ -204,13 +207,13 @@ said_by() {
 @test "a change is put down to the program that made it, or to none" {
 	own supervise -- sh -c 'echo 1 >/agents; while :; do usleep 50000; done'
 	is "$(said_by agents)" '["sh","-c","echo 1 >/agents; while :; do usleep 50000; done"]'
-	# A job that another command has left, after that command.
+	# A job that another command has left running makes the change.
 	strata exec -q -- sh -c '(while [ ! -e /tmp/go ]; do usleep 50000; done; echo 1 >/jobs) >/dev/null 2>&1 &'
 	strata exec -q -- touch /tmp/go
 	is "$(said_by jobs)" null
 	kill -TERM "$owner"
 	ended 143
-	# One that was there before the agent.
+	# A job that ran before the agent makes the change.
 	in_env sh -c '(while [ ! -e /tmp/now ]; do usleep 50000; done; echo 1 >/olds) >/dev/null 2>&1 &'
 	own supervise -- sh -c 'usleep 300000; touch /tmp/now; while :; do usleep 50000; done'
 	is "$(said_by olds)" null
@@ -238,7 +241,7 @@ said_by() {
 	is "$(strata cat HEAD:two)" 2
 	is "$(strata log --json | jq -r '.nodes[].kind' | tr '\n' ' ')" "auto auto init "
 	[ ! -e $SOCKET ]
-	# Beside an owner it joins it.
+	# If there is an owner, the shell joins its sandbox.
 	own daemon
 	echo 'echo 3 >/three' | strata shell
 	wait_for captured

@@ -1,14 +1,16 @@
-# trace show, cat, diff, restore, verify: bundles made by hand, good, foreign and hostile.
+# trace show, cat, diff, restore and verify: with bundles made by hand, which are good, from other tools,
+# or hostile.
 load helpers
 
-# Two trees, b before and a after, and live, which is b; the bundle is of live.
+# The tree b is the state before a command, and a the state after it. 'live' is a copy of b, and the
+# bundle has the paths of 'live'.
 setup() {
 	strata_setup
 	mkdir b a
 	L=$BATS_TEST_TMPDIR/live
 }
 
-# bundle [plain]: of the two trees; live becomes the one before.
+# bundle [plain]: make a bundle of the two trees, and make 'live' a copy of the tree before.
 bundle() {
 	cp -a b live
 	"$TOOLS/linked/mkbundle" trees bun b a "$L" "$@"
@@ -30,13 +32,13 @@ some_trees() {
 	chmod 755 a/run
 }
 
-# manifest JSON: a bundle of one's own.
+# manifest JSON: make a bundle with this manifest.
 manifest() {
 	mkdir -p bun
 	cat >bun/manifest.json
 }
 
-# record PATH BEFORE AFTER [OPERATION]: a manifest of one record.
+# record PATH BEFORE AFTER [OPERATION]: make a bundle with one record.
 record() {
 	manifest <<-EOM
 		{"command": ["x"], "exit_status": 0, "start_cwd": "/", "uid": 0, "gid": 0, "files": [
@@ -242,7 +244,7 @@ hint: '--force' overwrites later changes"
 	is "$(readlink "to$L/link")" x
 	is "$(stat -c %a "to$L")" 750
 	same_tree live b
-	# What is there and is neither side's is still a later change.
+	# A file in neither of the two states is a later change, which is a conflict.
 	echo later >"to$L/x"
 	run -1 strata trace restore bun --to to
 }

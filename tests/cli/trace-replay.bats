@@ -1,4 +1,4 @@
-# trace replay: the command again, from the state it found; the machine stays as it is.
+# trace replay: run a command again, from the state that it found, without changing the machine.
 load helpers
 load tracing
 
@@ -9,13 +9,15 @@ setup() {
 	export XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config
 }
 
-# What the machine has of the command's: all here but the files of bats, and temporary ones.
+# Print the files that the replay must not change: all files here but those of bats, and its temporary
+# directories.
 look() {
 	walk . --content | grep -Ev '^(\.|separate-stderr-[^ ]*|look\.[a-z]+) '
 	find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'strata-replay-*'
 }
 
-# replay STATUS [OPTION]...: nothing but what is printed comes of it.
+# replay STATUS [OPTION]...: replay the bundle.  It must end with the status, and must not change any
+# file.
 replay() {
 	local status=$1
 	shift
@@ -135,7 +137,8 @@ build() {
 	trace sh -c 'setfattr -n user.a -v "$(cat /proc/sys/kernel/random/uuid)" f'
 	replay 1
 	grep -qx "~ $(realpath work)/f  xattr" <<<"$output"
-	# Attributes are looked up before a change: who only reads the file does not lose them.
+	# Attributes are recorded before a change.  If a run only reads the file, the file is not reported
+	# as having lost them.
 	trace sh -c '[ -n "$OTHER" ] || exec 3>>f; cat f'
 	OTHER=1 same
 }

@@ -1,4 +1,4 @@
-# trace: what hostile use must not destroy, and what may not be claimed.
+# trace: a restore must not destroy the work of others, and must not claim more than it has done.
 load helpers
 load tracing
 
@@ -10,8 +10,8 @@ setup() {
 
 # --------------------------------------------------------- others meanwhile
 
-# What somebody else does in work when the command, which is on standard input, has done all it does
-# and has not ended.
+# Trace the command on standard input.  When it has done all its work and has not ended yet, another
+# process runs the script in 'work'.
 with_others() { # SCRIPT OF THE OTHER
 	rm -f ask answer
 	mkfifo ask answer
@@ -43,7 +43,7 @@ somebody_else() {
 	is "$(record own/own '.changed_by')" '"command"'
 	is "$(record run '.changed_by')" null
 	is "$(record listed '.changed_by')" '"other"'
-	# The command has made a name in it, but has not changed its mode.
+	# The command has made a name in this directory, but has not changed its mode.
 	is "$(record shared '.changed_by')" '"other"'
 	local times
 	times=$(stat -c %y work/listed work/emptied)
@@ -59,7 +59,7 @@ somebody_else() {
 	is "$(stat -c %y work/listed work/emptied)" "$times"
 	is "$(strata trace diff bundle | grep -c theirs)" 0
 	strata trace show bundle | grep -qE '^\* r-------- +read$'
-	# Nor are they done again.
+	# A restore of the state after the command does not make these changes either.
 	rm work/read work/made
 	strata trace restore bundle
 	[ ! -e work/read ]
@@ -71,7 +71,7 @@ somebody_else() {
 	for ENGINE in $(engines); do somebody_else; done
 }
 
-# Files that the command renames, themselves or with a directory, and somebody else writes to.
+# The command renames files, alone or with a directory, and then another process writes to them.
 edited_after_a_rename() {
 	rm -rf work bundle
 	mkdir -p work/dir
@@ -114,7 +114,8 @@ edited_after_a_rename() {
 	for ENGINE in $(engines); do edited_after_a_rename; done
 }
 
-# contested NAME...: these and no others are kept by a restore, which fails; with --force they are not kept.
+# contested NAME...: exactly these files are contested.  A restore keeps them and fails.  With --force it
+# does not keep them.
 contested() {
 	local name
 	is "$(manifest -r --arg root "$(realpath work)/" '.files[] | select(.contested) | .path | ltrimstr($root)')" \
@@ -126,7 +127,8 @@ contested() {
 	for name; do grep -qE "^(skipped|outdated) +$(realpath work)/$name  \\(another process changed it" <<<"$output"; done
 }
 
-# Somebody else edits, replaces or makes anew what the command has renamed, removed, made or given another mode.
+# The command renames, removes or makes files, or changes their mode.  Then another process edits,
+# replaces or makes them again.
 contested_afterwards() {
 	rm -rf work bundle
 	mkdir -p work/dir
@@ -149,7 +151,7 @@ contested_afterwards() {
 	[ ! -e work/moved/kept ]
 	[ ! -e work/gone ]
 	is "$(record none .changed_by)" '"other"'
-	# The content of a file that only got another mode is not in the bundle.
+	# The command changed only the mode of this file, so its content is not in the bundle.
 	run -1 strata trace restore --before bundle --force
 	is "$(grep -c "^skipped    $(realpath work)/mode " <<<"$output")" 1
 	is "$(cat work/removed work/away work/written | paste -sd' ')" 'old old old'
@@ -160,7 +162,8 @@ contested_afterwards() {
 	for ENGINE in $(engines); do contested_afterwards; done
 }
 
-# Somebody else changes what the command has read or renamed, and then the command changes it, too.
+# The command reads or renames files.  Another process changes them, and then the command changes them,
+# too.
 contested_before() {
 	rm -rf work bundle
 	mkdir -p work/dir
@@ -185,7 +188,7 @@ contested_before() {
 	for ENGINE in $(engines); do contested_before; done
 }
 
-# None of this is another program's work.
+# None of these changes must be attributed to another program.
 all_by_the_command() {
 	witness sh -c '
 		echo a >a; mv a b; echo c >c; mv c b; echo more >>b
@@ -206,7 +209,7 @@ all_by_the_command() {
 	done
 }
 
-# Files that the command asks about, somebody else changes, and then the command does.
+# The command asks about files, another process changes them, and then the command changes them.
 changed_in_turn() {
 	rm -rf work
 	mkdir work

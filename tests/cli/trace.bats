@@ -1,13 +1,13 @@
-# trace: real programs, whose every change must be told of, and no other.
+# trace: real programs are traced.  The bundle must have every change that they make, and no other.
 load helpers
 load tracing
 
 setup() {
 	strata_setup
 	mkdir work
-	# Not the user's, which is empty here, but small enough not to hide anything of work.
+	# Use a short ignore file in place of the user's, so that it hides nothing in 'work'.
 	export XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config
-	# Those of the make that runs the tests are not for the one that is traced.
+	# The variables of the make that runs the tests must not reach a make that is traced.
 	unset MAKEFLAGS MFLAGS MAKELEVEL CFLAGS LDFLAGS
 }
 
@@ -135,7 +135,7 @@ moves() {
 }
 
 way() {
-	# A socket is not made again, so its directory has another time.
+	# A restore does not make a socket, so the time of its directory differs.
 	[ "$WAY" != socket ] || WALK=--no-mtime
 	(cd work && "$TOOLS/filework" prepare)
 	witness "$TOOLS/filework" "$WAY"
@@ -201,7 +201,7 @@ line'; mv \$(printf 'old\\351') \$(printf 'n\\351w')"
 	trace make -s
 	rm -f work/src/*.o work/program
 	(cd work && traced strace -f -y -e trace=open,openat,execve -o "$BATS_TEST_TMPDIR/strace" make -s)
-	# Descriptors with the path behind them; what is ignored, and gcc's own temporary files, left out.
+	# List the paths of opened descriptors, without ignored paths and without gcc's temporary files.
 	sed -n 's/.* = [0-9]*<\(\/.*\)>$/\1/p' strace | sort -u |
 		grep -Ev '^/(proc|dev|sys|usr|bin)(/|$)|/cc[A-Za-z0-9]{6}\.|/\.(cache|claude|codex|cursor)/' >opened
 	[ -s opened ]
@@ -370,13 +370,14 @@ repository() {
 	is "$(manifest '.processes as $p | [$p[1:][] | select(.ppid == $p[0].pid)] | length')" 2
 }
 
-# Stopped, continued and interrupted as without us: a job of the shell that is traced, then strata
-# itself as a job.  What is typed is shown too: what is expected must not be in it.
+# A traced command can be stopped, continued and interrupted as if it were not traced.  In one test, the
+# shell runs strata as a job.  In the other test, the traced shell runs the job.  The terminal also shows
+# the typed text, so an expected text must not be part of a typed text.
 on_a_terminal() { # STATUS COMMAND..., with the script on standard input
 	run "-$1" "$BATS_TEST_DIRNAME/../tools/terminal.py" "${@:2}"
 }
 
-# The job that was started begins, is stopped, continued, reads, and is interrupted.
+# Print a script: the job begins, is stopped, is continued, reads a line, and is interrupted.
 through_its_life() {
 	cat <<-'END'
 		expect begun
@@ -473,7 +474,7 @@ jobs_on_a_terminal() {
 	done
 }
 
-# The saver may have it in hand still when all is over.
+# The saver may still be reading the program when the trace ends.
 @test "a command that cannot be run, and is large" {
 	head -c 100000000 /dev/zero >work/large
 	for ENGINE in $(engines); do
@@ -485,7 +486,7 @@ jobs_on_a_terminal() {
 	done
 }
 
-# Each of so many names tells of all others: that is too much text to keep in memory.
+# The record of each name lists all other names.  This text is too long to be kept in memory.
 @test "a file with hundreds of long names" {
 	local deep i
 	deep=work/$(printf '%0200d/%0200d/%0200d' 1 2 3)
@@ -511,7 +512,7 @@ jobs_on_a_terminal() {
 @test "files of others that cannot be written are not told of" {
 	need_root
 	need setpriv
-	# Where an ordinary user gets to.
+	# Make a directory that an ordinary user can reach.
 	outside=$(mktemp -d "${TMPDIR:-/tmp}/strata-trace.XXXXXX")
 	chmod 777 "$outside"
 	echo root >"$outside/root"
@@ -527,7 +528,7 @@ jobs_on_a_terminal() {
 	is "$(manifest -c --arg p "$outside/open" '.files[] | select(.path == $p) | .operations')" '["read"]'
 }
 
-# One file, several names; the shell writes through a descriptor whose name is gone.
+# A file has several names, and the shell writes to it through a descriptor whose name has been removed.
 @test "a file with several names is put back under all that were seen, and others are asked after" {
 	echo old >work/a
 	witness sh -c 'ln a b; echo more >>b'
@@ -547,7 +548,8 @@ jobs_on_a_terminal() {
 	[[ $(manifest -r '.incomplete_reasons[0]') == *"names that were not seen"* ]]
 }
 
-# A second name that is seen late, or only read: what it was is what the file was.
+# A second name of a file is used late, or is only read.  Its state before the command is that of the
+# file.
 another_name() { # COMMAND
 	rm -rf work
 	mkdir work
@@ -570,7 +572,7 @@ names_seen_late() {
 	for ENGINE in $(engines); do
 		names_seen_late
 	done
-	# Inherited, and its name gone before the command starts.
+	# The file is inherited, and its name is removed before the command starts.
 	rm -rf work
 	mkdir work
 	echo old >work/a
@@ -691,7 +693,7 @@ names_seen_late() {
 	kill -KILL "$!"
 	sleep 1.5
 	[ ! -e later ]
-	# Whoever adopted it may not have buried it yet.
+	# The process that has adopted the child may not have reaped it yet.
 	! grep '^State:' "/proc/$(cat ready)/status" 2>/dev/null | grep -v Z
 }
 
@@ -712,7 +714,7 @@ names_seen_late() {
 
 @test "a thread that executes is not waited for by its old number" {
 	cd work
-	# The shell's child becomes strata's, and is none of its business.
+	# The child of the shell becomes a child of strata, and strata must ignore it.
 	traced sh -c 'sleep 30 & echo $! >../other; exec "$@"' sh \
 		timeout 20 "$STRATA" trace --engine ptrace --snapshot-dir ../bundle -- "$TOOLS/filework" exec-from-thread
 	kill "$(cat ../other)"
@@ -746,7 +748,7 @@ replaced_by_a_link() {
 	replaced_by_a_link 'mv d e; ln -s e d'
 	replaced_by_a_link 'rm -r d; ln -s other d'
 	replaced_by_a_link 'ln -s other l; mv d x; mv l d; cat d/f >/dev/null'
-	# Both at once: what is moved behind the link is not what was there.
+	# Both names are exchanged at once, so another directory is behind the link afterwards.
 	replaced_by_a_link 'ln -s other l; exec python3 -c "
 import ctypes
 here, exchange = -100, 2
@@ -928,7 +930,7 @@ with open("ask", "w") as ask, open("answer") as answer:
 	is "$(record y '.operations | contains(["write"])')" true
 }
 
-# New names one after the other go through a backlog: what comes then must not overtake them.
+# New names go through the backlog.  Later calls must not be examined before them.
 @test "names that mean something else a moment later" {
 	mkdir -p work/many work/moved work/here work/there
 	seq -f 'work/many/%g' 300 | xargs touch
@@ -1092,7 +1094,7 @@ before"
 	is "$(manifest -r .engine)" notify
 }
 
-# The ring has no room for such a path, however fast it is read.
+# The ring is too small for this path, at any speed of reading.
 @test "a call that was lost makes the bundle incomplete" {
 	need_bpf
 	local long
@@ -1106,7 +1108,7 @@ before"
 	[[ $(manifest -r '.incomplete_reasons[0]') == *" calls were not seen: "* ]]
 }
 
-# /dev/fd/N, /dev/stdin and /proc/self/exe are looked at when the program has gone on.
+# /dev/fd/N, /dev/stdin and /proc/self/exe are examined after the program has gone on.
 @test "paths that lead through /proc, while they pass" {
 	need_bpf
 	ENGINE=bpf
@@ -1119,7 +1121,7 @@ before"
 	is "$(record y '.operations | contains(["read"])')" true
 }
 
-# Whether it can be asked is a matter of luck.
+# By chance the process may be gone before strata can look up its working directory.
 @test "what a process asked about that was killed is told, or that it is not" {
 	need_bpf
 	ENGINE=bpf
@@ -1130,7 +1132,8 @@ before"
 	[ "$(manifest .complete)" = true ] || [[ $(manifest -r '.incomplete_reasons[0]') == *" was gone when "* ]]
 }
 
-# One process takes away what others have just looked at: each look is told of, with what was there.
+# One process removes files right after other processes have looked at them.  Each look must be in the
+# bundle, with the state of the file.
 # shellcheck disable=SC2016 # expanded by sh
 @test "what passes is looked at before it is changed" {
 	need_bpf

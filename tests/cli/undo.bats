@@ -1,4 +1,4 @@
-# undo: back along the journal of HEAD.
+# undo: moves HEAD back along its journal.
 load helpers
 load history
 
@@ -80,7 +80,7 @@ load history
 		nodes[i]=$(strata head)
 	done
 	STRATA_NOW=1710000000 strata retain --keep 1 >/dev/null
-	# The newest but HEAD is the one of that week that stays.
+	# Of that week, only HEAD and the newest other node are left.
 	STRATA_NOW=1710000001 strata delete "${nodes[3]}" >/dev/null
 	run -0 --separate-stderr strata undo --json
 	is "$(jq -r .head <<<"$output")" "$root"
