@@ -21,6 +21,7 @@ struct dirview {
 	 */
 	int kept;
 	char *kept_path;
+	struct statx root_stat;
 };
 
 static struct dirview *dirview_of(struct view *view)
@@ -79,6 +80,24 @@ static int open_beneath(struct dirview *self, const char *path, int flags, struc
 	return fd >= 0 ? fd : refuse(err);
 }
 
+/*
+ * Whether a file is outside the snapshot: in another subvolume or another mount.  Only a view with
+ * shared inodes knows this, because all of its files are on the device of its root.
+ */
+static bool is_outside(const struct dirview *self, const struct statx *stx)
+{
+	return self->options.shared_inodes &&
+	       (self->root_stat.stx_dev_major != stx->stx_dev_major ||
+		       self->root_stat.stx_dev_minor != stx->stx_dev_minor);
+}
+
+static bool is_open_outside(const struct dirview *self, int fd)
+{
+	struct statx stx;
+
+	return self->options.shared_inodes && at_fd_stat(fd, &stx) >= 0 && is_outside(self, &stx);
+}
+
 /* Take over dir, which is open on the directory at path, and return it. */
 static int keep_directory(struct dirview *self, const char *path, int dir)
 {
@@ -99,8 +118,10 @@ static int open_directory(struct dirview *self, const char *path, struct err *er
 		return self->root;
 	if (self->kept_path && !strcmp(self->kept_path, path))
 		return self->kept;
-	int dir = at_open(self->root, path, O_PATH | O_DIRECTORY, err);
-	return dir < 0 ? dir : keep_directory(self, path, dir);
+	owned_fd int dir = at_open(self->root, path, O_PATH | O_DIRECTORY, err);
+	if (dir >= 0 && is_open_outside(self, dir))
+		return err_set(err, ERR_NOT_FOUND, "'%.200s' is outside the snapshot", path);
+	return dir < 0 ? dir : keep_directory(self, path, take_fd(&dir));
 }
 
 /* Like open_directory, for the directory that contains path.  *name becomes the last name in path.
@@ -298,11 +319,12 @@ static int visit_batch(const struct batch *batch, view_visit visit, void *arg, s
 }
 
 /* Open a directory to list it, and keep it. */
-static int open_listed(struct dirview *self, const char *path, struct err *err)
+static int open_listed(struct dirview *self, const char *path, bool *outside, struct err *err)
 {
-	int fd = open_entry(self, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, err);
+	owned_fd int fd = open_entry(self, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, err);
 
-	return fd < 0 ? fd : keep_directory(self, path, fd);
+	*outside = fd >= 0 && is_open_outside(self, fd);
+	return fd < 0 || *outside ? fd : keep_directory(self, path, take_fd(&fd));
 }
 
 /*
@@ -319,7 +341,10 @@ static int view_list(struct view *view, const struct entry *dir, struct str path
 
 	if (!name)
 		return err_set(err, ERR_DENIED, "no such directory");
-	int fd = open_listed(self, name, err);
+	bool outside;
+	int fd = open_listed(self, name, &outside, err);
+	if (outside)
+		return 0;
 	int r = fd < 0 ? fd : read_names(fd, name, &names, err);
 	if (r < 0)
 		return r;
@@ -362,6 +387,8 @@ static int open_regular(struct dirview *self, const char *path, struct statx *st
 
 	if (found < 0 || stat_regular(found, path, stx, err) < 0)
 		return -(int)err->code;
+	if (is_outside(self, stx))
+		return err_set(err, ERR_DENIED, "'%.200s' is outside the snapshot", path);
 	/* O_NOATIME fails with EPERM unless this user owns the file. */
 	owned_fd int fd = resolve_reopen(found, flags | O_NOATIME);
 	if (fd == -EPERM)
@@ -422,5 +449,6 @@ struct view *dirview_new(int root, const struct dirview_options *options)
 	self->root = root;
 	self->kept = -1;
 	self->options = *options;
+	(void)at_fd_stat(root, &self->root_stat);
 	return &self->view;
 }

@@ -14,7 +14,8 @@
 struct dirview_options {
 	/*
 	 * A file has the same inode number in all views of the dataset, but another device in each
-	 * (fileprint.h).
+	 * (fileprint.h).  A directory on another device than the root, such as a nested subvolume,
+	 * is no part of the snapshot, and is shown as an empty directory.
 	 */
 	bool shared_inodes;
 };

@@ -226,3 +226,59 @@ home() {
 	is "$(snapshots home)" '["1","12","3"]'
 	fails 1 "strata: 'snapshot' must be a snapshot's name: DATASET@NAME" asking list_dir snapshot="$(of home)@.." path=
 }
+
+@test "a nested subvolume or mount is no part of a snapshot" {
+	disk
+	vol create disk/@
+	vol create disk/@/nested
+	echo live >disk/@/nested/file
+	echo f >disk/@/f
+	mkdir -p disk/timeshift-btrfs/snapshots/2025-01-01_10-00-01
+	snapshot=disk/timeshift-btrfs/snapshots/2025-01-01_10-00-01/@
+	vol snapshot disk/@ $snapshot
+	# timeshift's snapshots are writable, so anything may get into them later.
+	vol create $snapshot/inner
+	echo secret >$snapshot/inner/file
+	mkdir $snapshot/mounted
+	mount -t tmpfs none $snapshot/mounted
+	echo secret >$snapshot/mounted/file
+	at=$(of disk/_)@2025-01-01_10-00-01
+	is "$(q '[.entries[] | [.name, .type]]' list_dir snapshot="$at" path=)" '[["f","file"],["inner","dir"],["mounted","dir"],["nested","dir"]]'
+	for dir in inner mounted nested; do
+		is "$(q .entries list_dir snapshot="$at" path=$dir)" '[]'
+		fails 1 "strata: no path '$dir/file' there" asking read_file snapshot="$at" path=$dir/file
+	done
+	is "$(q '[.matches[].path]' find_files snapshot="$at" pattern=f\*)" '["f"]'
+	is "$(q '[.matches[].path]' content_grep snapshot="$at" pattern=secret)" '[]'
+	umount $snapshot/mounted
+}
+
+@test "an ordinary user sees the snapshots that he may open" {
+	prepare_nobody
+	home
+	as_nobody() { nobody "$STRATA" query --provider btrfs "$@"; }
+	as_nobody list_snapshots dataset="$(of home)" | jq -c '[[.snapshots[] | [.snap, .message]], .left_out]' >out.json
+	is "$(cat out.json)" '[[["1","timeline"],["2","apt <install> &c"],["3",null]],null]'
+	is "$(as_nobody file_history dataset="$(of home)" path=d/gone | jq -c '[.versions[].present]')" '[true,true,false]'
+	# Three of them in a directory that he may not open, as snapper makes it.
+	chmod 750 home/.snapshots
+	umount disk
+	fails 1 "strata: open the snapshots of '$(of home)' in '$PWD/home/.snapshots': Permission denied
+hint: run it as root, or name this user in ALLOW_USERS of snapper's configuration" \
+		as_nobody list_snapshots dataset="$(of home)"
+	is "$(as_nobody list_datasets | jq -c '[.datasets[] | select(.name == "'"$(of home)"'")]')" '[]'
+	# One that he may not open is counted.
+	chmod 755 home/.snapshots
+	chmod 700 home/.snapshots/2
+	as_nobody list_snapshots dataset="$(of home)" | jq -c '[[.snapshots[].snap], .left_out]' >out.json
+	is "$(cat out.json)" '[["1","3"],1]'
+}
+
+@test "without btrfs, the provider says so" {
+	need_root
+	unshare --mount sh -ec 'umount -a -t btrfs 2>/dev/null || true; exec "$@"' - \
+		"$STRATA" query --provider btrfs agent_info >out.json
+	is "$(jq -c '[.providers, .unusable]' out.json)" '[[],[{"provider":"btrfs","reason":"no btrfs file system is mounted"}]]'
+	run -2 --separate-stderr strata query --provider none list_datasets
+	is "${stderr_lines[0]}" "strata: no provider 'none'"
+}
