@@ -1,11 +1,11 @@
 /*
- * driver - replay saved inputs through a fuzz target without libFuzzer.
+ * driver - runs saved inputs through a fuzz target without libFuzzer.
  *
- * fuzz_X [FILE|DIRECTORY]...: the empty input first, then every file named or
- * directly in a directory named (hidden ones left out, a missing one is an
- * empty corpus).  TAP on stdout; the input at hand is printed before it runs,
- * so after a crash the last line names the culprit.  An input that takes more
- * than a minute or more memory than the ceiling ends the program.
+ * Usage: fuzz_X [FILE|DIRECTORY]...  The empty input comes first.  Then come all named files, and
+ * the files directly in named directories, except hidden ones.  A missing directory is an empty
+ * corpus.  The output is TAP.  Each input is printed before it runs, so after a crash the last line
+ * names the input that caused it.  The program ends if an input takes more than a minute, or more
+ * memory than the limit.
  */
 #include <dirent.h>
 #include <err.h>
@@ -28,7 +28,10 @@ static size_t inputs;
 
 static void run_input(const char *name, const void *bytes, size_t size)
 {
-	/* A copy of exactly this size, so that reading past it can be noticed. */
+	/*
+	 * Copy the input to memory of exactly this size, so that a sanitizer notices reads beyond
+	 * its end.
+	 */
 	uint8_t *copy = malloc(size ? size : 1);
 
 	if (!copy)
@@ -90,7 +93,7 @@ static void run_directory(const char *path)
 
 static void limit_memory(void)
 {
-	/* ASan reserves terabytes of address space; it has limits of its own. */
+	/* ASan reserves terabytes of address space, and has limits of its own. */
 #if !defined(__SANITIZE_ADDRESS__)
 	struct rlimit limit = { MEMORY_MAX, MEMORY_MAX };
 

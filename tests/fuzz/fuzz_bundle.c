@@ -1,8 +1,7 @@
 /*
- * bundle: a manifest from anyone.
- *
- * What is taken holds what the header promises: paths absolute, plain, sorted and
- * each there once, strings that end where they say, states that have what they claim.
+ * A manifest of unknown origin is either refused or has the properties that the header promises:
+ * absolute, plain, sorted and unique paths, strings with their true length, and states with all
+ * claimed members.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -51,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!bundle) {
 		must(err.code == ERR_CORRUPT || err.code == ERR_LIMIT ||
-			err.code == ERR_UNSUPPORTED); /* of a newer format */
+			err.code == ERR_UNSUPPORTED); /* error for a manifest of a newer format */
 		return 0;
 	}
 	for (size_t i = 0; i < bundle->n_command; i++)

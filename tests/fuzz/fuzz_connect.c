@@ -1,7 +1,7 @@
 /*
- * A request to a proxy is refused with a reason, or names a host of one spelling; what is sent to
- * that host is a request for it, and for no other.  Where a body ends does not depend on the parts
- * in which it arrives.
+ * A request to a proxy is refused with a reason, or names a host of one spelling.  The bytes that
+ * are sent to that host are a request for this host and no other.  The place where a body ends does
+ * not depend on the parts in which it arrives.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "confine/httpconnect.h"
 #include "core/own.h"
 
-/* The text of a host is read as the same host again. */
+/* The printed text of a host must be read as the same host again. */
 static void check_host(const struct hostname *host)
 {
 	char text[HOSTNAME_PORT_MAX];
@@ -29,7 +29,10 @@ static void check_rewritten(const struct httphead_request *request, const struct
 	struct hostname named;
 
 	httpconnect_rewrite(&out, request, target);
-	/* It may be longer than a head that is read: the host stands in it twice. */
+	/*
+	 * The written head may be longer than a head that can be read, since it contains the host
+	 * twice.
+	 */
 	if (out.len > HTTPHEAD_MAX)
 		return;
 	if (httphead_read((struct str){ out.data, out.len }, &again) != HTTPHEAD_WHOLE ||

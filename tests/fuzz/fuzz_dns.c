@@ -1,6 +1,6 @@
 /*
- * A packet is no query, or gets an answer that repeats its number and its question, and that the
- * reader takes for no query.
+ * A packet is no query, or gets an answer.  The answer repeats the number and the question of the
+ * query, and is itself not read as a query.
  */
 #include <stdint.h>
 #include <stdlib.h>

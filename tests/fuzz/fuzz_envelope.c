@@ -1,6 +1,6 @@
 /*
- * A line of the query protocol is read without harm: it is a request with all its parts, or it is
- * refused with a code and a reason; and a reply under its id is one line of JSON.
+ * A line of the query protocol is a request with all its parts, or is refused with a code and a
+ * reason.  A reply under its id is one line of JSON.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "core/own.h"
 #include "rpc/envelope.h"
 
-/* A reply is one line, and reads as an object with these members. */
+/* A reply is one line, and is read as an object with these members. */
 static void check_reply(struct str text, const char *member)
 {
 	struct err err = { 0 };
@@ -17,7 +17,7 @@ static void check_reply(struct str text, const char *member)
 	if (!text.len || memchr(text.ptr, '\n', text.len) != text.ptr + text.len - 1)
 		abort();
 	owned(jsonread_freep) struct jsonread *reply = jsonread_new_nearest(text, &err);
-	/* Around an id of the greatest length, the reply is longer than what can be read. */
+	/* With an id of maximum length, the reply is longer than a text that can be read. */
 	if (!reply && err.code == ERR_LIMIT)
 		return;
 	if (!reply || !jsonread_member(reply, member) || !jsonread_member(reply, "id"))

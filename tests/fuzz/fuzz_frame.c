@@ -1,6 +1,6 @@
 /*
- * Input that is cut into frames: each is as long as it says, none is larger than allowed, and what
- * was read is the input.
+ * Input is split into frames.  Each frame has the announced length, none is larger than allowed,
+ * and all frames together are the input.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Rules, a newline with nothing before it, and a path: the answer comes, and soon. */
+/* The input consists of rules, an empty line and a path.  The matcher must answer soon. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,6 @@
-/* Requests and answers about grants: what is read can be written, and then read as the same. */
+/*
+ * Requests and answers about grants that were read can be written, and are then read as the same.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +24,7 @@ static void read_request(struct str text)
 				    strstr(request.path, "/../")))
 		abort();
 	grantwire_write_request(&first, &request);
-	/* Escapes take more room than what they stand for. */
+	/* Escapes need more bytes than the characters that they stand for. */
 	if (json_written(&first).len > GRANTWIRE_MAX)
 		return;
 	if (grantwire_read_request(json_written(&first), &arena, &request, &err) < 0)

@@ -1,6 +1,6 @@
 /*
- * What is read can be written, and what was written reads as the same again,
- * to the byte.  The bytes of the input as a string survive quoting and reading.
+ * A text that was read can be written, and is then read as the same values again.  Bytes of the
+ * input that are written as a string are read back unchanged.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static void read_and_write(struct str text)
 		return;
 	}
 	write_again(value, &first);
-	/* Escapes can make it longer than what may be read. */
+	/* Escapes can make the text longer than the limit of the reader. */
 	if (first.out.len > JSONREAD_SIZE_MAX)
 		return;
 	owned(jsonread_freep) struct jsonread *again =

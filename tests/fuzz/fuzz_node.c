@@ -1,4 +1,7 @@
-/* What decodes as a node encodes to the same bytes again, and so has one id. */
+/*
+ * Bytes that are decoded as a node are encoded to the same bytes again, so the node has only one
+ * id.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

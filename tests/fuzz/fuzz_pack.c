@@ -1,8 +1,8 @@
 /*
- * pack: a record as it may be found in a pack.
+ * The input is read as a record of a pack.
  *
- * Random bytes never match a SHA-256, so a record whose content can be expanded
- * is also tried with the hash it should have: then it must be taken.
+ * Random bytes never match a SHA-256.  So a record whose content can be expanded is also tried with
+ * its correct hash.  It must then be accepted.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "core/zstd.h"
 #include "store/pack.h"
 
-#define RAW_MAX ((size_t)1 << 20) /* larger ones only cost the fuzzer time */
+#define RAW_MAX ((size_t)1 << 20) /* larger contents only cost time */
 
 static void must(bool holds)
 {

@@ -1,7 +1,7 @@
 /*
- * A policy is read without harm, or refused with a reason.  What is read can be written, and reads
- * as the same again; it can be resolved, and composed with every preset and itself, and the result
- * is a document, too, that allows nothing which one of both denies.
+ * A policy is read, or refused with a reason.  A policy that was read can be written, and is then
+ * read as the same.  It can be resolved, and composed with every preset and with itself.  The
+ * result is a document, too, and allows nothing that one of both policies denies.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void write_policy(const struct policy *policy, struct json *out)
 		abort();
 }
 
-/* What is written must be readable, and be written as the same. */
+/* The written policy must be readable, and must be written as the same text again. */
 static void read_again(const struct policy *policy, struct arena *arena)
 {
 	owned(json_release) struct json first = JSON_INIT, second = JSON_INIT;
@@ -102,7 +102,7 @@ static void use(const struct policy *policy, struct arena *arena)
 		abort();
 }
 
-/* The input as a host and as a rule about hosts: both have one form. */
+/* Read the input as a host, and as a rule about hosts.  Both have only one form. */
 static void read_host(struct str text)
 {
 	owned(buf_release) struct buf once = BUF_INIT, twice = BUF_INIT;

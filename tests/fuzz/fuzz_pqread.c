@@ -1,7 +1,6 @@
 /*
- * pqread: a file that may be a table.  Whatever it is, reading it ends, and what can
- * be read of it is in order: every key is found, every content is the same
- * twice.
+ * The input is read as a table.  Whatever it is, reading ends, and the readable part is consistent:
+ * every key is found, and every content is the same twice.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 #include "core/zstd.h"
 #include "parquet/pqread.h"
 
-#define ROWS_MAX 1000 /* more only cost the fuzzer time */
+#define ROWS_MAX 1000 /* more rows only cost time */
 
 static void must(bool holds)
 {
@@ -26,7 +25,7 @@ struct seen {
 	uint64_t sum;
 };
 
-/* A byte of each page of memory is enough to see that it is there. */
+/* Read one byte of each page of memory, which is enough to check that the memory exists. */
 static int look(void *arg, const void *bytes, size_t len, struct err *err)
 {
 	struct seen *seen = arg;

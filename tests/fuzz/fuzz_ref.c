@@ -1,6 +1,6 @@
 /*
- * Splitting gives back what was put in, and a time is read without harm: as the
- * whole text and as the part of it between braces.
+ * Splitting a reference gives parts that can be joined to the same text.  A time is read as the
+ * whole text, and as the part between braces.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void read_time(const char *text, size_t len)
 		abort();
 	if (r < 0)
 		return;
-	/* What is printed reads as the same instant. */
+	/* A printed time is read as the same instant. */
 	int64_t again;
 	if (when_parse(when_iso(instant, out), NOW, &again, &err) < 0 || again != instant)
 		abort();

@@ -1,6 +1,6 @@
 /*
- * A line of the control socket is read without harm: it is a request with all its parts, or it
- * is refused with a code and a reason; and the refusal is one line of JSON under the same id.
+ * A line of the control socket is a request with all its parts, or is refused with a code and a
+ * reason.  The refusal is one line of JSON with the same id.
  */
 #include <stdint.h>
 #include <stdlib.h>

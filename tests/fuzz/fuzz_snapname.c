@@ -1,6 +1,6 @@
 /*
- * The name of a snapshot, which comes from a foreign directory, is read without harm: a time that
- * is found lies in the years that are used, and the order of two names is one order.
+ * The name of a snapshot comes from a foreign directory.  A time in it must be within the valid
+ * years, and the comparison of names must be consistent.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (snapname_class(name) >= SNAPNAME_CLASSES)
 		abort();
-	/* Cut in three, the names have one order. */
+	/* Cut the input into three names, and check the order of all three. */
 	struct str a = { name.ptr, size / 3 }, b = { name.ptr + size / 3, size / 3 };
 	struct str c = { b.ptr + b.len, size - 2 * (size / 3) };
 	if (snapname_compare(a, b) != -snapname_compare(b, a) &&

@@ -1,6 +1,6 @@
 /*
- * A greeting and the request behind it are read without harm: they are whole, need more bytes, or
- * are refused with an answer; and no shorter beginning of a whole one is anything but partial.
+ * A greeting and the request after it are complete, or need more bytes, or are refused with an
+ * answer.  If they are complete, every shorter beginning needs more bytes.
  */
 #include <stdint.h>
 #include <stdlib.h>

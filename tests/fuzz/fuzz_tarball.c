@@ -1,6 +1,6 @@
 /*
- * Any bytes as an archive: they are damage, or a tree that an archive of ours
- * gives again.  The store is made anew now and then, so that it stays small.
+ * Any bytes, read as an archive, are damaged or give a tree.  An archive of this tree must give the
+ * same tree.  The store is made anew now and then, so that it stays small.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -74,7 +74,10 @@ static void next_run(void)
 	open_store();
 }
 
-/* Put the checksums of header blocks right, or hardly a changed input would get past them. */
+/*
+ * Correct the checksums of header blocks, since hardly any changed input would otherwise be
+ * accepted.
+ */
 static void mend_headers(uint8_t *bytes, size_t size)
 {
 	for (; size >= 512; bytes += 512, size -= 512) {

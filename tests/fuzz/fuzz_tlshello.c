@@ -1,6 +1,6 @@
 /*
- * A hello is whole from some byte on, and partial before it; its name is empty or one that a host
- * can have, and is read as itself again.
+ * A hello is complete from some byte on, and incomplete before.  Its name is empty, or is a valid
+ * name of a host.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static void check_name(const char *name)
 		abort();
 }
 
-/* Once an answer is found, more bytes in other records do not change it. */
+/* When the result is known, more bytes in other records do not change it. */
 static void check_prefixes(const uint8_t *data, size_t size, enum tlshello result)
 {
 	char name[HOSTNAME_MAX + 1];

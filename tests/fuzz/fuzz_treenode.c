@@ -1,4 +1,4 @@
-/* treenode: a node that is accepted must encode to the very bytes it was read from. */
+/* A node that is accepted must be encoded to the same bytes again. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,7 @@
-/* Requests and replies that are read can be written, and then read as the same bytes again. */
+/*
+ * Requests and replies that were read can be written, and are then read and written as the same
+ * bytes again.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +24,7 @@ static void read_request(struct str text)
 	}
 	wire_write_request(&first, &request);
 	struct str again = { first.data, first.len };
-	/* Numbers for bytes can take more room than base64. */
+	/* As numbers, bytes can take more room than as base64. */
 	if (first.len > (size_t)1 << 20)
 		return;
 	if (wire_read_request(again, &arena, &request, &fault, &err) < 0)

@@ -1,4 +1,4 @@
-/* xattrs: attributes that are accepted must encode to the very bytes they were read from. */
+/* Attributes that are accepted must be encoded to the same bytes again. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct xattr list[XATTRS_MAX + 1]; /* room for one too many */
+	static struct xattr list[XATTRS_MAX + 1]; /* one more than the limit */
 	owned(buf_release) struct buf out = BUF_INIT;
 	struct xattrs_reader reader;
 	struct err err = { 0 };

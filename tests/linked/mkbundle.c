@@ -1,10 +1,11 @@
 /*
- * mkbundle - bundles as a traced command leaves them, without one.
+ * mkbundle - make a bundle as a traced command leaves it, without running a command.
  *
- *	mkbundle trees BUNDLE BEFORE AFTER PREFIX [plain]
- *		a command that made of the tree BEFORE the tree AFTER, both being what was at
- *PREFIX; plain: with nothing in a state that only ours have mkbundle blobs BUNDLE [KEY CONTENT]...
- *		only the table; the manifest is the caller's
+ * 	mkbundle trees BUNDLE BEFORE AFTER PREFIX [plain]
+ * 		a command that turned the tree BEFORE at PREFIX into the tree AFTER;
+ * 		plain: the states have no members that only strata writes
+ * 	mkbundle blobs BUNDLE [KEY CONTENT]...
+ * 		only the table; the caller writes the manifest
  */
 #include <dirent.h>
 #include <err.h>
@@ -71,7 +72,10 @@ static void add_blob(const char *key, const void *bytes, size_t len)
 
 /* --- a tree as states --- */
 
-/* Bytes as UTF-8 by reading each as a character, where they are not. */
+/*
+ * Write bytes as a text.  If they are not UTF-8, write each byte as the character with its number,
+ * and add the bytes as base64.
+ */
 static void add_bytes(const char *key, const char *coded_key, const char *bytes)
 {
 	owned(buf_release) struct buf text = BUF_INIT, coded = BUF_INIT;
@@ -90,7 +94,7 @@ static void add_bytes(const char *key, const char *coded_key, const char *bytes)
 	json_str(&out, coded_key, (struct str){ coded.data, coded.len });
 }
 
-static struct hash last[2]; /* of the states of the record at hand */
+static struct hash last[2]; /* hashes of the two states of the current record */
 
 static void add_content(const char *side, const char *path, const char *name, off_t size)
 {
@@ -107,7 +111,7 @@ static void add_content(const char *side, const char *path, const char *name, of
 	last[!strcmp(side, "after")] = hash;
 	if (!plain)
 		json_text(&out, "sha256", hash_hex(&hash, hex));
-	if (!text_is_utf8(str_of(key))) { /* the table's keys are UTF-8 */
+	if (!text_is_utf8(str_of(key))) { /* keys of the table are UTF-8 */
 		for (char *c = key; *c; c++)
 			*c = *c & 0x80 ? '?' : *c;
 	}
@@ -124,7 +128,7 @@ static const char *type_of(mode_t mode)
 				: "socket";
 }
 
-/* The names of the tree that are the same file. */
+/* Write the names in the tree that are hard links of the same file. */
 static void add_links(const char *tree, const char *below, const struct stat *st)
 {
 	owned_mem char *path = mem_printf("%s%s", tree, below);
@@ -183,7 +187,10 @@ static bool add_state(const char *side, const char *tree, const char *name, stru
 	return there;
 }
 
-/* "read" where nothing differs, else how it came about. */
+/*
+ * Write a record.  Its operation is "read" if nothing differs.  Otherwise it shows how the
+ * difference was made.
+ */
 static void add_record(const char *before, const char *after, const char *name)
 {
 	owned_mem char *path = mem_printf("%s%s", prefix, name);

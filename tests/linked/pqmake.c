@@ -1,15 +1,16 @@
 /*
  * pqmake CASE snappy|zstd TABLE - write a table for other programs to read.
  *
- * Prints what it holds, one line a row: the key in hex, the SHA-256 of the content.
+ * Prints the content of the table, one line for each row: the key in hexadecimal, and the SHA-256
+ * of the content.
  *
- *	none      no rows
- *	empty     empty keys and contents, and short ones between them
- *	unicode   keys of every character there is, 64 in each
- *	many      100,000 rows of all sizes up to 1 KiB
- *	sizes     contents around the size of a row group, that shrink and that do not
- *	large     a row of 300 MB between two small ones
- *	cancel    as empty, with rows begun and given up
+ * 	none      no rows
+ * 	empty     empty keys and contents, and short ones between them
+ * 	unicode   keys of every character, 64 characters in each
+ * 	many      100,000 rows of all sizes up to 1 KiB
+ * 	sizes     contents around the size of a row group; some are compressible
+ * 	large     a row of 300 MB between two small ones
+ * 	cancel    as empty, with rows that are begun and cancelled
  */
 #include <err.h>
 #include <fcntl.h>
@@ -63,7 +64,7 @@ static void add(struct str key, struct str content)
 	print_row(key, &hash);
 }
 
-/* Noise, or lines that shrink to about a quarter. */
+/* Fill out with random bytes, or with lines that are compressed to about a quarter. */
 static void fill(char *out, size_t len, bool noise, uint32_t *state)
 {
 	uint32_t x = random_next(state);

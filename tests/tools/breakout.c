@@ -1,14 +1,14 @@
 /*
- * breakout - what a hostile program inside does to get at the strata outside.
+ * breakout - the attempts of a hostile program in a sandbox to change the strata program outside.
  *
- *	the interpreter of "#!/proc/self/exe", or the loader of what that leads to
- *		make the file that this process executes setuid and writable for all; then, as a
- *		child that stays behind with a descriptor of it, write to it when it is not busy
- *	breakout holder FILE
- *		until we are killed: the same to the program of process 1, and take its
- *		descriptors.  FILE gets a letter for each thing that was possible.
+ * 	as the interpreter of "#!/proc/self/exe", or as the loader of the file behind that link
+ * 		make the file that this process executes setuid and writable for all; then, in a
+ * 		child that keeps a descriptor of the file, write to it when it is not executed
+ * 	breakout holder FILE
+ * 		until it is killed: do the same to the program of process 1, and take its
+ * 		descriptors.  FILE gets a letter for each attempt that succeeded.
  *
- * It has no C library: one that is started as the loader of another program does not work.
+ * The program has no C library, since a program with one does not work as the loader of another.
  */
 #include <asm/unistd.h>
 #include <linux/fcntl.h>
@@ -69,7 +69,7 @@ static long open_at(const char *path, long flags)
 	return call(__NR_openat, AT_FDCWD, (long)path, flags, 0);
 }
 
-/* Through a descriptor, whatever the path has become. */
+/* Open the file of a descriptor again, whatever has become of its path. */
 static long open_again(long fd, long flags)
 {
 	char path[] = "/proc/self/fd/00";
@@ -102,7 +102,7 @@ static void own_program(void)
 		(void)call(__NR_nanosleep, (long)pause, 0, 0, 0);
 }
 
-/* What should not be possible at any time, also while that process ends. */
+/* Try accesses to the holder that must never succeed, not even while the holder ends. */
 static void look_at_holder(long pidfd)
 {
 	long fd = open_at("/proc/1/exe", O_RDONLY);

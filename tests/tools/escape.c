@@ -1,15 +1,16 @@
 /*
  * escape - try to get out of a sandbox with raw system calls.
  *
- *	escape vsock              make a socket of AF_VSOCK in every way the kernel has
- *	escape abstract NAME      reach the abstract socket of that name in every way the kernel has
- *	escape listen NAME        make one, say "ready", and stay
- *	escape destroy ID [DIR]   remove the btrfs subvolume of that number
- *	escape readonly [DIR]     make the subvolume DIR read-only
- *	escape writable [DIR]     and undo that
+ * 	escape vsock              make a socket of AF_VSOCK in every way that the kernel has
+ * 	escape abstract NAME      reach the abstract socket of that name in every way that the
+ * 	                          kernel has
+ * 	escape listen NAME        make such a socket, print "ready", and stay
+ * 	escape destroy ID [DIR]   remove the btrfs subvolume of that number
+ * 	escape readonly [DIR]     make the subvolume DIR read-only
+ * 	escape writable [DIR]     make the subvolume DIR writable again
  *
- * One line an attempt: its name and "done", or why not.  DIR is "/" unless given.  Status 1 when
- * any attempt was done.
+ * One line is printed for each attempt: its name, and "done" or the error.  The default of DIR is
+ * "/".  The exit status is 1 if any attempt succeeded.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +39,7 @@
 
 static bool any_done;
 
-/* r: a result as the kernel gives it, negative for an error. */
+/* Print the result of an attempt.  r is a result of the kernel, and negative for an error. */
 static void say(const char *attempt, long r)
 {
 	printf("%s: %s\n", attempt, r >= 0 ? "done" : strerrorname_np((int)-r));
@@ -50,7 +51,7 @@ static long result(long r)
 	return r < 0 ? -errno : r;
 }
 
-/* A page that a call of 32 bits can be given the address of. */
+/* Returns a page with an address that fits into 32 bits, for calls of 32-bit programs. */
 static void *low_page(void)
 {
 #ifdef MAP_32BIT
@@ -137,7 +138,7 @@ static long by_io_uring(void)
 static void try_vsock(void)
 {
 	say("socket", result(syscall(SYS_socket, AF_VSOCK, SOCK_STREAM, 0)));
-	/* The kernel looks at 32 bits of it only. */
+	/* The kernel uses only 32 bits of the family. */
 	say("socket with a long family",
 		result(syscall(SYS_socket, INT64_C(1) << 32 | AF_VSOCK, SOCK_STREAM, 0)));
 	say("x32 socket", result(syscall(X32_BIT | SYS_socket, AF_VSOCK, SOCK_STREAM, 0)));
@@ -197,7 +198,7 @@ static void try_abstract(const char *name)
 	};
 
 	say("connect", result(connect(stream, (struct sockaddr *)&address, len)));
-	/* The datagram socket has the same name with a letter more. */
+	/* The name of the datagram socket has one more letter. */
 	address.sun_path[len++ - offsetof(struct sockaddr_un, sun_path)] = 'd';
 	message.msg_namelen = len;
 	say("sendto", result(sendto(datagram, "x", 1, 0, (struct sockaddr *)&address, len)));

@@ -1,34 +1,34 @@
 /*
  * faultlib - make the n-th change of the file system fail, or be the last one.
  *
- *	gcc -shared -fPIC -o faultlib.so faultlib.c -ldl
- *	LD_PRELOAD=./faultlib.so FAULT_AT=7 FAULT_MODE=ENOSPC strata save
+ * 	gcc -shared -fPIC -o faultlib.so faultlib.c -ldl
+ * 	LD_PRELOAD=./faultlib.so FAULT_AT=7 FAULT_MODE=ENOSPC strata save
  *
- * Counts the calls that change a regular file or a directory; those on fds
- * 0-2, pipes, sockets and terminals are left alone.
+ * Counts the calls that change a regular file or a directory.  Calls on descriptors 0 to 2, pipes,
+ * sockets and terminals are not counted.
  *
- *	FAULT_AT=N       the N-th counted call, from 1; without it nothing fails
- *	FAULT_MODE=      kill       SIGKILL before the call
- *	                 killafter  SIGKILL after it, if it succeeded
- *	                 stop       SIGSTOP before the call, which is made once SIGCONT came
- *	                 short      a write does half its bytes and the next write is
- *	                            ENOSPC; any other call is ENOSPC at once
- *	                 ENOSPC EIO EDQUOT EINTR ...  that error, the call is not made
- *	FAULT_STICKY=1   all counted calls from the N-th on: a full disk
- *	FAULT_CALLS=A,B  count only these: families or single functions of the list below
- *	FAULT_COUNT=FILE at exit (also _exit) write the number of counted calls to FILE.
- *	                 If FILE holds a larger number already that stays, so that with
- *	                 several processes the busiest one counts; remove it before.
- *	FAULT_STATE=FILE count over all processes together: FILE is a counter they share
- *	FAULT_PROGRAM=P  act only in processes of this name (program_invocation_short_name)
+ * 	FAULT_AT=N       the N-th counted call, from 1; without it no call fails
+ * 	FAULT_MODE=      kill       SIGKILL before the call
+ * 	                 killafter  SIGKILL after the call, if it succeeded
+ * 	                 stop       SIGSTOP before the call, which is made after SIGCONT
+ * 	                 short      a write does half its bytes and the next write fails
+ * 	                            with ENOSPC; any other call fails with ENOSPC at once
+ * 	                 ENOSPC EIO EDQUOT EINTR ...  this error; the call is not made
+ * 	FAULT_STICKY=1   all counted calls from the N-th on fail, as on a full disk
+ * 	FAULT_CALLS=A,B  count only these: families or single functions of the list below
+ * 	FAULT_COUNT=FILE at exit (also _exit) write the number of counted calls to FILE.
+ * 	                 A larger number in FILE is kept, so that of several processes
+ * 	                 the one with most calls counts.  Remove FILE before.
+ * 	FAULT_STATE=FILE count over all processes together: FILE is a counter they share
+ * 	FAULT_PROGRAM=P  act only in processes of this name (program_invocation_short_name)
  *
- * Without FAULT_STATE each process counts for itself; a forked child goes on
- * from its parent's number.
+ * Without FAULT_STATE each process counts for itself.  A forked child continues from its parent's
+ * number.
  *
- * Not seen: writes by stdio (libc calls its own write inside), through mmap,
- * and by statically linked programs.
+ * These changes are not noticed: writes by stdio (libc calls its internal write), changes through
+ * mmap, and changes by statically linked programs.
  */
-#undef _FORTIFY_SOURCE /* its inline open() cannot be redefined */
+#undef _FORTIFY_SOURCE /* the inline open() cannot be redefined */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -68,12 +68,15 @@ static struct {
 } config;
 
 static _Atomic uint64_t own_counter;
-static atomic_bool write_fails; /* mode short: the next write is the ENOSPC one */
+static atomic_bool write_fails; /* mode short: the next write fails with ENOSPC */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* --- the functions below us --- */
+/* --- the functions of the C library --- */
 
-/* Resolved at first use: constructors of other libraries may call before ours runs. */
+/*
+ * Find the function of the C library at its first use.  Constructors of other libraries may call a
+ * wrapper before the constructor of this one runs.
+ */
 #define NEXT(name)                                                                                 \
 	({                                                                                         \
 		static _Atomic(void *) next_;                                                      \
@@ -95,9 +98,8 @@ static void *next_symbol(const char *name)
 }
 
 /*
- * syscall(2) as a function of seven words.  On the machines we run on (x86-64,
- * aarch64) its variadic form is called in the same way, and so all arguments
- * pass through whatever the number of them that means anything.
+ * syscall(2) as a function with seven words.  On x86-64 and aarch64, the variadic form is called in
+ * the same way.  So all arguments are passed on, whatever the number that the call uses.
  */
 long faultlib_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__(
 	"syscall");
@@ -203,7 +205,7 @@ static void load_config(void)
 	}
 }
 
-/* The environment is read before the program can change it. */
+/* Read the environment before the program can change it. */
 __attribute__((constructor)) static void start(void)
 {
 	pthread_once(&once, load_config);
@@ -229,7 +231,10 @@ static _Noreturn void die(void)
 		raw(SYS_kill, raw(SYS_getpid, 0, 0, 0, 0), SIGKILL, 0, 0);
 }
 
-/* Count one call and say what becomes of it.  errno is set for FAIL and else kept. */
+/*
+ * Count one call, and decide whether it fails.  errno is set for FAIL, and otherwise does not
+ * change.
+ */
 static enum action decide(const char *family, const char *function)
 {
 	bool writes = !strcmp(family, "write");
@@ -265,7 +270,10 @@ static enum action decide(const char *family, const char *function)
 	return FAIL;
 }
 
-/* fd is one whose changes are counted: an own one on a regular file or a directory. */
+/*
+ * Whether changes by a descriptor are counted: a descriptor above 2 of a regular file or a
+ * directory.
+ */
 static bool counted_fd(int fd)
 {
 	int saved = errno;
@@ -290,7 +298,7 @@ static bool creates(int flags)
 	return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-/* --- wrappers: all but the writes and the variadic ones are alike --- */
+/* --- wrappers: all are alike, except those of writes and variadic functions --- */
 
 #define WRAP(type, family, name, counted, parameters, arguments)                                   \
 	type name parameters                                                                       \
@@ -378,7 +386,7 @@ WRAP_NAME(open, mkstemp64, (char *path), (path))
 WRAP_NAME(open, mkostemp, (char *path, int flags), (path, flags))
 WRAP_NAME(open, mkostemp64, (char *path, int flags), (path, flags))
 
-/* These return the error instead of setting it. */
+/* These functions return the error and do not set errno. */
 #define WRAP_POSIX_FALLOCATE(name, offset_type)                                                    \
 	int name(int fd, offset_type offset, offset_type len)                                      \
 	{                                                                                          \
@@ -396,7 +404,7 @@ WRAP_NAME(open, mkostemp64, (char *path, int flags), (path, flags))
 WRAP_POSIX_FALLOCATE(posix_fallocate, off_t)
 WRAP_POSIX_FALLOCATE(posix_fallocate64, off64_t)
 
-/* --- open: the mode is there only when something may be created --- */
+/* --- open: the argument mode exists only if a file may be created --- */
 
 #define OPEN_BODY(name, ...)                                                                       \
 	mode_t mode = 0;                                                                           \
@@ -438,7 +446,9 @@ int openat64(int dirfd, const char *path, int flags, ...)
 
 /* --- writes, which can also be short --- */
 
-/* How much of len a write may do; 0 turns it into the failure it would become. */
+/*
+ * Returns the number of bytes that a write may do.  If this would be 0, the call becomes a failure.
+ */
 static size_t shortened(enum action *action, size_t len)
 {
 	if (*action != SHORTEN)
@@ -478,7 +488,7 @@ WRAP_WRITE(ssize_t, sendfile, counted_fd(to), len, (int to, int from, off_t *off
 WRAP_WRITE(ssize_t, sendfile64, counted_fd(to), len,
 	(int to, int from, off64_t *offset, size_t len), (to, from, offset, len))
 
-/* Vectors: the first half of the bytes, as a vector of our own. */
+/* The first half of the bytes of a vector, as a vector. */
 struct half {
 	struct iovec list[IOV_MAX];
 	int count;
@@ -529,7 +539,7 @@ WRAP_VECTOR(pwritev2, (int fd, const struct iovec *list, int count, off_t offset
 WRAP_VECTOR(pwritev64v2, (int fd, const struct iovec *list, int count, off64_t offset, int flags),
 	fd, list, count, offset, flags)
 
-/* Only cloning changes a file. */
+/* Only the clone requests of ioctl change a file. */
 int ioctl(int fd, unsigned long request, ...)
 {
 	enum action action = PASS;
@@ -548,13 +558,13 @@ int ioctl(int fd, unsigned long request, ...)
 	return result;
 }
 
-/* --- system calls made by number, counted as if made by name --- */
+/* --- system calls made by number; they are counted like calls by name --- */
 
 static const struct {
 	long number;
 	const char *family;
 	const char *name;
-	bool on_fd; /* the first argument must be a counted fd */
+	bool on_fd; /* the first argument must be a descriptor that is counted */
 } numbered[] = {
 	{ SYS_write, "write", "write", true },
 	{ SYS_pwrite64, "write", "pwrite64", true },

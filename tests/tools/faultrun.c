@@ -1,39 +1,38 @@
 /*
- * faultrun - run one strata command with a fault at every point of it, and look
- * at what is left each time.
+ * faultrun - run one strata command with a fault at each of its file system calls, and check the
+ * state that is left each time.
  *
- *	faultrun [OPTION]... TEMPLATE WORK -- COMMAND [ARGUMENT]...
+ * 	faultrun [OPTION]... TEMPLATE WORK -- COMMAND [ARGUMENT]...
  *
- * TEMPLATE holds an environment as env/; without one the command makes it.  Each
- * run works on a copy of it in WORK, with STRATA_ROOT set there, and
- * with TOOLS/faultlib.so making one file system call fail.  STRATA and TOOLS
- * come from the environment, as in tests/cli.
+ * TEMPLATE contains an environment as env/.  If there is none, the command makes it.  Each run
+ * works on a copy of TEMPLATE in WORK, with STRATA_ROOT set to the copy.  TOOLS/faultlib.so makes
+ * one file system call fail.  STRATA and TOOLS come from the environment, as in tests/cli.
  *
- *	--name NAME     for messages
- *	--modes A,B     kill killafter short full EIO ENOSPC ...; full is a disk that
- *	                is full from the point on, the others are those of faultlib
- *	--sample N      points a mode, the first and the last included; 0: all
- *	--at N          only this point
- *	--seed N        chooses the sample
- *	--jobs N        runs at a time
- *	--drops         the command takes nodes away: old nodes or new ones, not between
- *	--unfinished    TEMPLATE was left by a command that died: the live tree is between
- *	                two, and any command that writes brings it to the new one first
- *	--gives-up      the command gives work up that no node holds
- *	--keep          leave the copies of runs that failed in WORK
+ * 	--name NAME     for messages
+ * 	--modes A,B     kill killafter short full EIO ENOSPC ...; full is a disk that is full
+ * 	                from that call on, the other modes are those of faultlib
+ * 	--sample N      calls for each mode, including the first and the last; 0: all
+ * 	--at N          only this call
+ * 	--seed N        chooses the sample
+ * 	--jobs N        runs at a time
+ * 	--drops         the command removes nodes: a run leaves the old nodes or the new ones
+ * 	--unfinished    a killed command has left TEMPLATE: the live tree is between two trees,
+ * 	                and any command that writes first completes the change
+ * 	--gives-up      the command gives up work that no node contains
+ * 	--keep          leave the copies of failed runs in WORK
  *
- * After each run this holds:
+ * These conditions must hold after each run:
  *
- *	- the command was killed, or ended with 0 and did all it does without a
- *	  fault, or ended with 1 and named the cause; it never crashed or hung;
- *	- the environment opens; fsck finds nothing; every node of before is there
- *	  with its tree; HEAD is the old one, the new one, or holds the work of before;
- *	- after one more command that writes, the live tree is the one before or the
- *	  one the command makes, entry for entry; and if it is not the one before,
- *	  a node holds what that was.
+ * 	- the command was killed; or it ended with 0, with the same result as without a fault;
+ * 	  or it ended with 1 and named the cause; it never crashed or hung;
+ * 	- the environment opens; fsck finds nothing; every earlier node exists with its tree;
+ * 	  HEAD is the old one or the new one, or contains the earlier work;
+ * 	- after one more command that writes, the live tree is the earlier one or the one that
+ * 	  the command makes, entry for entry; if it is not the earlier one, a node contains the
+ * 	  earlier one.
  *
- * Where there was no environment before there may be none after; then the same command
- * without a fault must succeed.
+ * If there was no environment before, there may be none afterwards.  Then the same command without
+ * a fault must succeed.
  */
 #include <dirent.h>
 #include <err.h>
@@ -58,7 +57,7 @@
 #include <unistd.h>
 
 #define HANG_SECONDS 20
-#define RECENT 3 /* failures shown in full, per worker */
+#define RECENT 3 /* failures of each worker that are shown in full */
 #define MODES_MAX 16
 #define JOBS_MAX 64
 #define PATH_SIZE 4096
@@ -117,7 +116,7 @@ static char *slurp(const char *path)
 /* --- programs --- */
 
 struct outcome {
-	int status; /* exit status, or 128 + signal, or -1: did not end */
+	int status; /* exit status, or 128 + signal, or -1 if it did not end */
 	char *out, *errors;
 };
 
@@ -156,7 +155,7 @@ static int open_output(const char *dir, const char *name)
 	return fd;
 }
 
-/* Run a program in dir; extra are further environment strings, or NULL. */
+/* Run a program in dir.  extra are additional environment strings, or NULL. */
 static struct outcome run(const char *dir, char *const argv[], char *const extra[])
 {
 	int out = open_output(dir, "stdout"), errors = open_output(dir, "stderr");
@@ -250,11 +249,11 @@ static char *walk_live(const char *dir)
 	return text;
 }
 
-/* --- what an environment holds --- */
+/* --- the content of an environment --- */
 
 struct state {
 	bool exists;
-	json_t *nodes; /* id to tree */
+	json_t *nodes; /* an object that maps ids to trees */
 	char head[32], head_tree[80];
 	char *live;
 };
@@ -300,10 +299,10 @@ static bool has_tree(const struct state *state, const char *tree)
 	return false;
 }
 
-/* --- the three states every run is measured by --- */
+/* --- the states with which every run is compared --- */
 
 static struct state before, after;
-static char before_tree[80]; /* of the live tree before, were it committed */
+static char before_tree[80]; /* the tree that a commit of the earlier live tree would have */
 static uint64_t points;
 
 static void need_success(struct outcome *outcome, const char *what)
@@ -381,7 +380,7 @@ struct trial {
 	uint64_t point;
 	int status;
 	bool wrong;
-	char *errors; /* of the command */
+	char *errors; /* standard error of the command */
 	struct shared *shared;
 };
 
@@ -441,7 +440,7 @@ static void check_ending(struct trial *trial)
 		wrong(trial, "failed without an error to fail of");
 }
 
-/* The first line the two differ in. */
+/* Returns the first line in which the two texts differ. */
 static char *difference(const char *a, const char *b)
 {
 	for (;;) {
@@ -517,7 +516,7 @@ static void check_head(struct trial *trial, const struct state *now)
 		wrong(trial, "HEAD %s is neither old nor new", now->head);
 }
 
-/* Nothing that was in the live tree only may be in neither the live tree nor a node. */
+/* The earlier live tree must still be the live tree, or be in a node. */
 static void check_kept(struct trial *trial, const struct state *now)
 {
 	if (before.exists && !config.unfinished && !config.gives_up &&
@@ -558,7 +557,7 @@ static void check_live(struct trial *trial)
 	free(live);
 }
 
-/* An init that died: an environment or the way free for one. */
+/* After an init that was killed, there is an environment, or init can be repeated. */
 static bool settle_init(struct trial *trial)
 {
 	struct outcome status = strata(trial->dir, "status", "--json", NULL);
@@ -652,7 +651,7 @@ static void try(struct trial *trial)
 	free(mode);
 }
 
-/* --- all of them --- */
+/* --- all runs --- */
 
 struct plan {
 	const char *mode;
@@ -668,7 +667,9 @@ static uint64_t random_next(void) /* splitmix64 */
 	return z ^ (z >> 31);
 }
 
-/* The points of one mode: all, or one out of each of as many equal parts, first and last included.
+/*
+ * Choose the calls for one mode: all, or one call from each of several equal parts.  The first and
+ * the last call are always included.
  */
 static size_t choose(struct plan *plans, const char *mode)
 {

@@ -1,11 +1,11 @@
 /*
- * filework - uses files in the less usual ways, in the working directory.
+ * filework - use files in unusual ways, in the working directory.
  *
- *	filework WAY...
+ * 	filework WAY...
  *
- * What a tracer must not miss: each way makes, changes or reads files by
- * system calls that ordinary programs seldom make.  The files it works on are
- * called after the way.  Exits 0 when all went as it should.
+ * A tracer must not miss these ways.  Each way makes, changes or reads files by system calls that
+ * ordinary programs seldom make.  The names of its files begin with the name of the way.  The exit
+ * status is 0 if all calls succeeded.
  */
 #include <dirent.h>
 #include <err.h>
@@ -285,7 +285,7 @@ static void do_forks(void)
 		;
 }
 
-/* Ends after the command's own process has. */
+/* The daemon ends after the command's own process. */
 static void do_daemon(void)
 {
 	pid_t pid = fork();
@@ -305,7 +305,7 @@ static void count_alarm(int sig)
 {
 }
 
-/* Signals all the time: no call may fail or be lost by that. */
+/* Signals come all the time.  No call may fail or be lost because of this. */
 static void do_signals(void)
 {
 	struct sigaction action = { .sa_handler = count_alarm, .sa_flags = SA_RESTART };
@@ -330,7 +330,10 @@ static void do_rename_over(void)
 	put(AT_FDCWD, "rename-dir2/a", "changed at once\n");
 }
 
-/* Opened, then removed, then written: nothing of it may be left, nor be told of. */
+/*
+ * The file is opened, removed and then written.  It must not be left, and the trace must not
+ * mention it.
+ */
 static void do_unlinked(void)
 {
 	int fd = open("unlinked", O_RDWR | O_CREAT | O_EXCL, 0600);
@@ -346,7 +349,7 @@ static void do_unlinked(void)
 	close(fd);
 }
 
-/* Asked about by its other name between its opening and its writing. */
+/* Between opening and writing, the file is looked up by its other name. */
 static void do_alias(void)
 {
 	int fd = open("alias-one", O_WRONLY);
@@ -358,7 +361,7 @@ static void do_alias(void)
 	close(fd);
 }
 
-/* Many are asked about in a row, and then all of them change at once. */
+/* Many files are looked up one after the other, and then all of them change at once. */
 static void do_looks(void)
 {
 	char name[32];
@@ -384,7 +387,7 @@ static void *go_up(void *arg)
 	return NULL;
 }
 
-/* Names that are relative to a directory that is changed, renamed, or left by another thread. */
+/* Names are relative to a working directory that is changed, renamed, or left by another thread. */
 static void do_chdir(void)
 {
 	pthread_t thread;
@@ -409,7 +412,7 @@ static void do_io_uring(void)
 	puts(there ? "there" : errno == ENOSYS ? "refused" : strerror(errno));
 }
 
-/* A system call as a 32-bit program makes it: getpid. */
+/* Make a system call as a 32-bit program does. */
 #ifdef __x86_64__
 static long int80(long call, const char *low)
 {
@@ -421,7 +424,10 @@ static long int80(long call, const char *low)
 }
 #endif
 
-/* Nobody understands what goes, nor where we are then; what was asked before must be right. */
+/*
+ * A tracer does not understand these calls, which remove files and change the working directory.
+ * Its records from before must still be right.
+ */
 static void do_int80(void)
 {
 #ifdef __x86_64__
@@ -447,7 +453,7 @@ static void do_int80(void)
 static const struct way {
 	const char *name;
 	void (*work)(void);
-	bool apart; /* not in the list */
+	bool apart; /* not in the list of all ways */
 } ways[] = {
 	{ "vfork", do_vfork, false },
 	{ "spawn", do_spawn, false },
@@ -476,7 +482,7 @@ static const struct way {
 	{ "int80", do_int80, true },
 };
 
-/* What the ways find there. */
+/* Make the files that the ways expect. */
 static void prepare(void)
 {
 	static char page[4096];

@@ -1,10 +1,11 @@
 /*
- * forbid - try forbidden things by raw system calls, and say what the kernel answered.
+ * forbid - try forbidden actions by raw system calls, and print the answers of the kernel.
  *
- *	forbid THING...    THING is NAME, NAME=A or NAME=A,B
+ * 	forbid THING...    THING is NAME, NAME=A or NAME=A,B
  *
- * One line for each: the thing, and "done" or the name of the error.  Status 1 when any was done.
- * Each thing is tried by a process of its own.  "forbid" alone lists the names.
+ * One line is printed for each: the thing, and "done" or the name of the error.  The exit status is
+ * 1 if any succeeded.  Each thing is tried by a process of its own.  Without arguments, forbid
+ * lists the names.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -162,7 +163,7 @@ static long try_handle(char *a, char *b)
 static char *const no_arguments[] = { "true", NULL };
 static char *const no_environment[] = { NULL };
 
-/* Whether a child executes the file: the pipe closes without an error. */
+/* Whether a child can execute the file: then the pipe closes without an error. */
 static long execute(int dirfd, const char *path, int flags)
 {
 	int ends[2], error = 0;
@@ -186,7 +187,7 @@ static long try_exec(char *a, char *b)
 	return execute(AT_FDCWD, a, 0);
 }
 
-/* As the dynamic linker maps a library. */
+/* Map a file as the dynamic linker maps a library. */
 static long try_map(char *a, char *b)
 {
 	long fd = open_with(a, O_RDONLY);
@@ -316,7 +317,10 @@ static long try_traceme(char *a, char *b)
 	return CALL(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0);
 }
 
-/* Of a page that every process has is nothing known, so the address is our own. */
+/*
+ * Read another process's memory.  No address is known to be valid in it, so an address of this
+ * process is used.
+ */
 static long try_memory(char *a, char *b)
 {
 	static char byte;
@@ -342,7 +346,7 @@ static long try_kcmp(char *a, char *b)
 
 /* ---------------------------------------------------------------------- sockets */
 
-/* a is ADDRESS:PORT, of IPv4, or of IPv6 in brackets. */
+/* Parse "ADDRESS:PORT".  The address is one of IPv4, or one of IPv6 in brackets. */
 static socklen_t parse_address(char *a, struct sockaddr_storage *out)
 {
 	struct sockaddr_in *v4 = (struct sockaddr_in *)out;
@@ -436,7 +440,7 @@ static long try_unix(char *a, char *b)
 	return connect_unix(a, false);
 }
 
-/* a is the number of the family. */
+/* Make a socket.  a is the number of the family. */
 static long try_socket(char *a, char *b)
 {
 	return CALL(SYS_socket, atoi(a), SOCK_DGRAM, 0);
@@ -500,7 +504,7 @@ static long try_swapon(char *a, char *b)
 	return CALL(SYS_swapon, a, 0);
 }
 
-/* What Ctrl-Alt-Del does on a console, which stays as it is on most machines. */
+/* Set the effect of Ctrl-Alt-Del on a console to its present value on most machines. */
 static long try_reboot(char *a, char *b)
 {
 	return CALL(SYS_reboot, LINUX_REBOOT_MAGIC1, LINUX_REBOOT_MAGIC2, LINUX_REBOOT_CMD_CAD_OFF);
@@ -541,7 +545,7 @@ static long try_acct(char *a, char *b)
 
 static long try_syslog(char *a, char *b)
 {
-	return CALL(SYS_syslog, 10 /* the size of the kernel's buffer */, NULL, 0);
+	return CALL(SYS_syslog, 10 /* asks for the size of the kernel's buffer */, NULL, 0);
 }
 
 static long try_quotactl(char *a, char *b)
@@ -693,7 +697,7 @@ static const struct thing *find_thing(const char *name)
 	return NULL;
 }
 
-/* In the child: status 0 if it was done, 1 if it was refused. */
+/* In the child: make an attempt.  The exit status is 0 if it succeeded, and 1 if it was refused. */
 static _Noreturn void attempt(const char *text)
 {
 	char *name = strdup(text), *a = strchr(name, '='), *b = NULL;

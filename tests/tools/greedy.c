@@ -1,18 +1,20 @@
 /*
- * greedy - uses more than it should, within bounds that a machine endures; for tests of limits.
+ * greedy - use more resources than allowed, within bounds that a machine can stand; for tests of
+ * limits.
  *
- *	greedy bomb N          processes fork as fast as they can, N of them at most
- *	greedy children N      N children that wait
- *	greedy threads N       N threads that wait
- *	greedy memory MIB N    N children that together write to so much memory, and wait
- *	greedy files           open files until one is refused; prints how many there were
- *	greedy spin N          N children that use all the time they get
- *	greedy print BYTES N   so many bytes in all, by turns to standard output and error (0:
- *endless), N at a time greedy daemon COMMAND...   run it as a daemon: twice forked, in a session of
- *its own, with nothing of ours open greedy deaf COMMAND...     run it with all signals ignored that
- *can be
+ * 	greedy bomb N          processes fork as fast as they can, up to N of them
+ * 	greedy children N      N children that wait
+ * 	greedy threads N       N threads that wait
+ * 	greedy memory MIB N    N children that together write to MIB of memory, and wait
+ * 	greedy files           open files until one is refused; print their number
+ * 	greedy spin N          N children that use all the time they get
+ * 	greedy print BYTES N   print BYTES in all, in turns to standard output and error, N at a
+ * 	                       time (0: without end)
+ * 	greedy daemon COMMAND...   run a daemon: forked twice, in a session of its own, without
+ * 	                       any open descriptor of this process
+ * 	greedy deaf COMMAND... run a command that ignores all signals that can be ignored
  *
- * What waits does so for 40 seconds, whatever happens.
+ * Processes that wait do so for 40 seconds in any case.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +31,7 @@
 #define MIB (1UL << 20)
 #define PIECE 4096
 
-static unsigned *left; /* processes that may still be made, by all together */
+static unsigned *left; /* processes that all processes together may still make */
 
 static _Noreturn void die(const char *what)
 {
@@ -43,7 +45,7 @@ static _Noreturn void idle(void)
 		pause();
 }
 
-/* A child has its own time, and one that is refused is not asked for again. */
+/* Fork.  A child has a time limit of its own.  A fork that was refused is not tried again. */
 static pid_t start(void)
 {
 	pid_t pid = fork();
@@ -71,7 +73,7 @@ static _Noreturn void bomb(unsigned n)
 		die("mmap");
 	*left = n;
 	while (take_one())
-		(void)start(); /* the child goes on as we do; refused or not, it counts */
+		(void)start(); /* the child continues this loop; a refused fork counts, too */
 	idle();
 }
 

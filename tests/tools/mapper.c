@@ -1,7 +1,9 @@
 /*
- * mapper [-p] [-t] FILE... - map each file shared and writable, close it, and store each line of
- * standard input at its beginning; "stored" is printed after each line.  A file that is too short
- * grows.  -p: between stores the mappings are read-only.  -t: a thread stores, and the first one
+ * mapper [-p] [-t] FILE...  - map files for writing.
+ *
+ * Each file is mapped shared and writable, and closed.  A file that is too short is extended.  Each
+ * line of standard input is stored at the beginning of every file, and "stored" is printed after
+ * that.  -p: between stores the mappings are read-only.  -t: a thread stores, and the first thread
  * ends.
  */
 #include <fcntl.h>

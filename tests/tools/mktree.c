@@ -1,20 +1,20 @@
 /*
- * mktree - build, or change, a tree with every kind of attribute and name.
+ * mktree - make or change a tree with every kind of attribute and name.
  *
- *	mktree DIR [--seed N] [--deep LEVELS]   fill DIR, which is made if missing
- *	mktree DIR --mutate [--seed N]          change the tree in every way
+ * 	mktree DIR [--seed N] [--deep LEVELS]   fill DIR, which is made if missing
+ * 	mktree DIR --mutate [--seed N]          change the tree in every way
  *
- * All of it follows from the seed: names, contents, owners, and the mtime of
- * everything made or touched, directories included.  What the file system or
- * our privilege does not allow is skipped and said on stderr, once per kind;
- * whether it is allowed is found out by trying.  --mutate prints one line per
- * change on stdout and works on any tree, also one already mutated: it looks
- * anew before each change, at paths below SCAN_PATH_MAX only (the deep chain
- * is changed at its bottom separately).
+ * The seed determines everything: names, contents, owners, and the mtime of each file and directory
+ * that was made or changed.  Whether the file system and the privileges allow something is found
+ * out by trying.  Anything that is not allowed is skipped, and reported on standard error once for
+ * each kind.
  *
- * Attributes are set in the one order that keeps them: owner, mode, xattrs,
- * ACLs, and mtime last.  Directories get mode and mtime when all is made, in
- * reverse order of making.
+ * --mutate prints one line for each change.  It works on any tree, also on one that was already
+ * mutated: it lists the tree again before each change.  It considers only paths below
+ * SCAN_PATH_MAX.  The deep chain is changed at its bottom separately.
+ *
+ * Attributes are set in the only order in which all of them are kept: owner, mode, xattrs, ACLs,
+ * and mtime last.  Directories get mode and mtime when all files are made, in reverse order.
  */
 #include <dirent.h>
 #include <err.h>
@@ -37,11 +37,11 @@
 #define DEEP_DEFAULT 60
 #define DEEP_MAX 100000
 #define MANY_ENTRIES 3000
-#define SMALL_SUBTREE 40 /* entries a change may delete or replace at once */
+#define SMALL_SUBTREE 40 /* entries that one change may delete or replace */
 
 static int root = -1;
 
-/* --- chance --- */
+/* --- random numbers --- */
 
 static uint64_t random_state;
 
@@ -73,7 +73,7 @@ static void random_bytes(void *bytes, size_t len)
 
 /* --- reporting --- */
 
-/* Say once that a kind of thing could not be made; errno says why. */
+/* Report once that a kind of thing could not be made.  errno has the reason. */
 static void skip(const char *what)
 {
 	static const char *said[64];
@@ -102,7 +102,7 @@ static void print_name(const char *name)
 
 /* --- paths below root --- */
 
-/* Every path made lives until strings_release: a change or a section at most. */
+/* Paths that were made.  strings_release frees them after each change or section. */
 static struct string {
 	struct string *before;
 	char text[];
@@ -137,7 +137,7 @@ static const char *join(const char *fmt, ...)
 	return string->text;
 }
 
-/* For the calls that have no *at form; use the l-variants with it. */
+/* Returns a path for calls without an *at form.  Use it with the l-variants of these calls. */
 static const char *proc_path(const char *path)
 {
 	return join("/proc/self/fd/%d/%s", root, path);
@@ -240,7 +240,7 @@ static void make_node(const char *path, mode_t mode, dev_t dev, const char *what
 	stamp(path);
 }
 
-/* Directories wait for mode and mtime until everything is in them. */
+/* Directories that get their mode and mtime when everything in them is made. */
 static struct pending {
 	struct pending *before;
 	mode_t mode;
@@ -264,7 +264,10 @@ static void set_owner(const char *path, uid_t uid, gid_t gid)
 {
 	struct stat st;
 
-	/* chown drops set-id bits and capabilities: it comes first, mode again after. */
+	/*
+	 * chown removes set-id bits and capabilities.  So it is called first, and the mode is set
+	 * again.
+	 */
 	if (fstatat(root, path, &st, AT_SYMLINK_NOFOLLOW))
 		err(1, "stat '%s'", path);
 	if (fchownat(root, path, uid, gid, AT_SYMLINK_NOFOLLOW))
@@ -290,7 +293,7 @@ static void finish_dirs(void)
 	}
 }
 
-/* --- POSIX ACLs in the form the kernel takes --- */
+/* --- POSIX ACLs in the kernel's form --- */
 
 enum {
 	ACL_USER_OBJ = 1,
@@ -307,7 +310,7 @@ struct acl_entry {
 	uint32_t id;
 };
 
-/* Little-endian on disk, as are the machines we run on. */
+/* Little-endian on disk, like the machines that strata is built for. */
 struct acl {
 	uint32_t version;
 	struct acl_entry entries[6];
@@ -408,7 +411,7 @@ static void build_times(void)
 
 		make_file(paths[0], 3, 0644);
 		make_symlink("nowhere", paths[1]);
-		/* Not make_dir: that would give it a time of its own. */
+		/* make_dir would set a time of its own, so it is not used. */
 		if (mkdirat(root, paths[2], 0755))
 			err(1, "mkdir '%s'", paths[2]);
 		for (size_t j = 0; j < 3; j++) {
@@ -434,7 +437,7 @@ static void add_xattr(const char *path, const char *name, const void *value, siz
 
 static void build_xattrs(void)
 {
-	/* struct vfs_cap_data, revision 2, effective: CAP_NET_RAW. */
+	/* A struct vfs_cap_data of revision 2, effective, with CAP_NET_RAW. */
 	static const uint32_t capability[] = { 0x02000001, 1u << 13, 0, 0, 0 };
 	static char large[3000];
 
@@ -472,7 +475,7 @@ static void build_acls(void)
 	set_acl("acls/large ids", ACL_ACCESS, 3000000, 4000000, 4);
 	make_dir("acls/both", 0770);
 	make_file("acls/before-default", 5, 0644);
-	/* chmod when the directories are finished would rewrite the mask to the same value. */
+	/* The chmod of finish_dirs would set the mask to the same value. */
 	set_acl("acls/both", ACL_ACCESS, 1001, 2001, 7);
 	set_acl("acls/both", ACL_DEFAULT, 1002, 2002, 5);
 	make_file("acls/both/inherits", 50, 0660);
@@ -531,7 +534,7 @@ static void build_sparse(void)
 	make_sparse("sparse/fully", 5 * MIB, NULL, 0);
 	make_sparse("sparse/fully-odd", 1234567, NULL, 0);
 	make_sparse("sparse/huge", (off_t)20 << 30, NULL, 0);
-	/* All zeros, but written: data, not a hole. */
+	/* These zeros are written, so they are data and not a hole. */
 	int fd = create("sparse/zeros-written");
 	static const char zeros[65536];
 	for (int i = 0; i < 20; i++)
@@ -599,7 +602,9 @@ static void build_names(void)
 	make_file(join("names/%s", longest), 9, 0644);
 	make_dir(join("names/dirs/%s", longest), 0755);
 	make_file(join("names/dirs/%s/%s", longest, longest), 9, 0644);
-	/* "a" sorts before "a-b", but "a/x" after "a-b/x": bytewise path order differs. */
+	/*
+	 * "a" is sorted before "a-b", but "a/x" after "a-b/x", since paths are compared as bytes.
+	 */
 	make_dir("names/order", 0755);
 	make_dir("names/order/a", 0755);
 	make_dir("names/order/a-b", 0755);
@@ -608,7 +613,7 @@ static void build_names(void)
 	make_file("names/order/a.x", 1, 0644);
 }
 
-/* Names that tools are tempted to treat specially, at several depths. */
+/* Make names that tools may treat specially, at several depths. */
 static void build_tempting(void)
 {
 	static const char *const names[] = { "sys", "dev", "proc", "tmp", "run", ".local", ".cache",
@@ -621,7 +626,7 @@ static void build_tempting(void)
 		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 			const char *dir = join("%s%s", places[p], names[i]);
 
-			/* A tree at the top of a file system has one already. */
+			/* At the top of a file system, lost+found may exist already. */
 			if (!faccessat(root, dir, F_OK, AT_SYMLINK_NOFOLLOW))
 				continue;
 			make_dir(dir, 0755);
@@ -655,7 +660,7 @@ static void build_random(void)
 	}
 }
 
-/* The chain is longer than any path may be, so it is made and stamped by fd. */
+/* Make a chain of directories that is longer than any path may be.  So descriptors are used. */
 static void build_deep(unsigned levels)
 {
 	char name[32];
@@ -714,12 +719,12 @@ static void build(unsigned levels)
 	strings_release();
 }
 
-/* --- looking at a tree to change --- */
+/* --- listing the tree --- */
 
 struct entry {
 	char *path;
 	struct stat st;
-	size_t below; /* directories: entries under it */
+	size_t below; /* for a directory: number of entries below it */
 };
 
 static struct entry *entries;
@@ -782,7 +787,10 @@ static void scan_dir(int fd, const char *prefix)
 	closedir(dir);
 }
 
-/* Sorted, so that a choice by number does not depend on the order of readdir. */
+/*
+ * List the tree.  The list is sorted, so that a choice by number does not depend on the order of
+ * readdir.
+ */
 static void scan(void)
 {
 	scan_clear();
@@ -794,14 +802,16 @@ static void scan(void)
 		qsort(entries, n_entries, sizeof(*entries), compare_entries);
 }
 
-/* --- changes: each is tried on one entry, and returns false with errno if it cannot be --- */
+/*
+ * --- changes: each is tried on one entry, and returns false with errno if it is not possible ---
+ */
 
 static const char *fresh_name(const char *dir)
 {
 	return join("%s/new-%08x", dir, (unsigned)random_next());
 }
 
-/* Try to write a new file without ending the program where we may not. */
+/* Try to write a new file.  If this is not allowed, the program does not end. */
 static bool add_file(const char *path, size_t size)
 {
 	int fd = openat(root, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
@@ -826,7 +836,7 @@ static bool change_edit(const struct entry *entry, bool keep_mtime)
 	if (fd < 0)
 		return false;
 	write_at(fd, (off_t)random_below((uint64_t)entry->st.st_size), 1);
-	/* One random byte may be the one that was there: make sure of the first. */
+	/* A random byte may equal the old one, so the first byte is changed for certain. */
 	unsigned char first = 0;
 	int in = openat(root, entry->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (in >= 0 && pread(in, &first, 1, 0) == 1)
@@ -910,7 +920,7 @@ static bool change_grow_hole(const struct entry *entry)
 static bool change_chmod(const struct entry *entry)
 {
 	mode_t old = entry->st.st_mode & 07777;
-	/* Keep the owner's bits of directories: the next change has to get in. */
+	/* Keep the owner's bits of directories, since the next change needs access. */
 	mode_t flips = S_ISDIR(entry->st.st_mode) ? 0077 : 0177;
 	mode_t mode = old ^ (mode_t)(1 + random_below(flips));
 
@@ -937,7 +947,7 @@ static bool change_xattr_add(const struct entry *entry)
 		sizeof(value));
 }
 
-/* The first user.* name of an entry, or NULL. */
+/* Returns the first user.* name of an entry, or NULL. */
 static const char *user_xattr(const char *path)
 {
 	char list[4096];
@@ -1011,7 +1021,7 @@ static bool change_rename(const struct entry *entry)
 	return rename_into(entry, parent_of(entry->path));
 }
 
-/* To another directory of the tree that is not below the entry itself. */
+/* Move an entry to another directory of the tree that is not below the entry itself. */
 static bool change_move(const struct entry *entry)
 {
 	size_t len = strlen(entry->path);
@@ -1046,7 +1056,10 @@ static bool change_exchange(const struct entry *entry)
 	return false;
 }
 
-/* Entry and all below it, deepest first: sorted order backwards. */
+/*
+ * Remove an entry and everything below it.  The sorted list is used backwards, so that the deepest
+ * entries come first.
+ */
 static bool remove_all(const struct entry *entry)
 {
 	size_t at = (size_t)(entry - entries);
@@ -1102,7 +1115,7 @@ static bool change_to_symlink(const struct entry *entry)
 	return true;
 }
 
-/* Same content under the same name, another inode. */
+/* Replace a file by a new one with the same content and name, so that it has another inode. */
 static bool change_break_link(const struct entry *entry)
 {
 	const char *copy = fresh_name(parent_of(entry->path));
@@ -1205,7 +1218,10 @@ static bool fits_dir(const struct entry *entry)
 	return S_ISDIR(entry->st.st_mode) && strlen(entry->path) < 500;
 }
 
-/* Not at the top: every section of a fresh tree should outlive a few rounds of changes. */
+/*
+ * A small directory, but not one at the top: every section of a new tree should survive a few
+ * rounds of changes.
+ */
 static bool fits_small_dir(const struct entry *entry)
 {
 	return fits_dir(entry) && entry->below > 0 && entry->below < SMALL_SUBTREE &&
@@ -1244,7 +1260,10 @@ static const struct change {
 	bool (*apply)(const struct entry *entry);
 	unsigned times;
 } changes[] = {
-	/* Those that move or remove names come first, so that none of the rest is lost. */
+	/*
+	 * Changes that move or remove names come first, so that they do not undo the effect of the
+	 * others.
+	 */
 	{ "delete-subtree", fits_small_dir, change_delete, 2 },
 	{ "delete-file", fits_file, change_delete, 3 },
 	{ "dir-to-file", fits_small_dir, change_to_file, 1 },
@@ -1302,15 +1321,18 @@ static int compare_candidates(const void *a, const void *b)
 	return order ? order : strcmp(x->entry->path, y->entry->path);
 }
 
-/* The directory a path counts for; the deep chain, all of whose members are alone, is one. */
+/*
+ * Returns the directory that a path counts for.  In the deep chain each directory has only one
+ * entry, so the whole chain counts as one directory.
+ */
 static const char *weight_dir(const char *path)
 {
 	return strncmp(path, "deep/", 5) ? parent_of(path) : "deep";
 }
 
 /*
- * A random candidate of a random directory: each directory counts the same, or
- * the one of thousands of entries would get nearly all changes.
+ * Choose a random candidate of a random directory.  Each directory has the same weight.  Otherwise
+ * the directory with thousands of entries would get nearly all changes.
  */
 static size_t choose(const struct candidate *list, size_t count)
 {
@@ -1331,7 +1353,7 @@ static size_t choose(const struct candidate *list, size_t count)
 	return first + random_below(end - first);
 }
 
-/* Try candidates until the change can be made to one. */
+/* Try candidates until the change succeeds for one. */
 static void change_once(const struct change *change)
 {
 	scan();
@@ -1400,7 +1422,7 @@ static void change_deep(void)
 
 static void mutate(void)
 {
-	change_deep(); /* before a rename breaks the chain */
+	change_deep(); /* before a rename can break the chain */
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
 		for (unsigned n = 0; n < changes[i].times; n++)
 			change_once(&changes[i]);

@@ -32,7 +32,7 @@
 #include <unistd.h>
 
 #define PATIENCE_MS 20000
-#define SILENCE_MS 300 /* after that, no answer is expected any more */
+#define SILENCE_MS 300 /* time after which no answer is expected any more */
 
 union address {
 	struct sockaddr any;
@@ -185,7 +185,7 @@ static int odd(const char *text)
 		{ "ping6", AF_INET6, SOCK_DGRAM, IPPROTO_ICMPV6 },
 		{ "raw icmp", AF_INET, SOCK_RAW, IPPROTO_ICMP },
 		{ "raw", AF_INET, SOCK_RAW, IPPROTO_RAW },
-		{ "packet", AF_PACKET, SOCK_RAW, 0x0300 /* all, in network order */ },
+		{ "packet", AF_PACKET, SOCK_RAW, 0x0300 /* all, in network byte order */ },
 		{ "sctp", AF_INET, SOCK_SEQPACKET, 132 },
 		{ "vsock", AF_VSOCK, SOCK_STREAM, 0 },
 		{ "bluetooth", AF_BLUETOOTH, SOCK_RAW, 0 },

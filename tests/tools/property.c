@@ -1,24 +1,24 @@
 /*
- * property - random work in a live tree, random movements through its history,
- * and a model of what must come out.
+ * property - random work in a live tree, random movements through its history, and a model of the
+ * correct results.
  *
- *	property WORK           makes WORK/env; STRATA and TOOLS from the environment
- *	PROPERTY_SEED=N         everything follows from it; by default from the clock
- *	PROPERTY_STEPS=N        changes of files, 3000
+ * 	property WORK           makes WORK/env; STRATA and TOOLS from the environment
+ * 	PROPERTY_SEED=N         determines everything; by default from the clock
+ * 	PROPERTY_STEPS=N        changes of files, 3000
  *
- * The model of a node is what treewalk printed when it was made, kept in
- * WORK/walks/ID.  Held to it:
+ * The model of a node is the output of treewalk when the node was made, which is kept in
+ * WORK/walks/ID.  These results are compared with it:
  *
- *	commit      makes a node exactly when the live tree is not HEAD's
- *	status      calls the tree dirty exactly then
- *	checkout    the live tree is what it was at that node; uncaptured work is in
- *	            a safety node that is what it was
- *	undo, redo  the same, and HEAD goes where the journal of the model says
- *	restore     the path is what it was there, all else is untouched
- *	gc, delete, tag   change nothing that can be seen
+ * 	commit      makes a node exactly when the live tree differs from HEAD
+ * 	status      reports changes exactly in that case
+ * 	checkout    the live tree is as it was at that node; uncaptured work is in
+ * 	            a safety node with the same content
+ * 	undo, redo  the same, and HEAD moves along the journal of the model
+ * 	restore     the path is as it was at that node, and nothing else changes
+ * 	gc, delete, tag   change nothing that can be seen
  *
- * At the end every node that is left is checked out and compared, and fsck runs.  A
- * failure prints the seed and the last operations.
+ * At the end every remaining node is checked out and compared, and fsck runs.  A failure prints the
+ * seed and the last operations.
  */
 #include <dirent.h>
 #include <err.h>
@@ -40,7 +40,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ENTRIES_MAX 250 /* a tree this large is thinned out */
+#define ENTRIES_MAX 250 /* a larger tree is thinned out */
 #define NODES_MAX 4096
 #define STATES_MAX 8192
 #define LOG_LINES 40
@@ -51,7 +51,7 @@ static const char *strata_program, *treewalk_program;
 static uint64_t first_seed;
 static bool is_root;
 
-/* --- chance and text --- */
+/* --- random numbers and text --- */
 
 static uint64_t random_state;
 
@@ -107,7 +107,7 @@ static char *slurp_fd(int fd)
 	return text;
 }
 
-/* --- what was done last, for a failure --- */
+/* --- the last operations, for a failure --- */
 
 static char *recent[LOG_LINES];
 static size_t n_recent;
@@ -141,7 +141,10 @@ __attribute__((format(printf, 1, 2), noreturn)) static void fail(const char *fmt
 
 /* --- programs --- */
 
-/* Run a program; its stdout, to be freed.  *status may be NULL: then it must be 0. */
+/*
+ * Run a program.  Returns its standard output, which the caller frees.  If status is NULL, the exit
+ * status must be 0.
+ */
 static char *run(int *status, const char *program, ...)
 {
 	char *argv[16] = { (char *)program }, *text;
@@ -186,8 +189,10 @@ static json_t *strata_json(const char *command, const char *a, const char *b, co
 		     : a         ? strata(command, "--json", a)
 				 : strata(command, "--json");
 
-	/* Bytes that are no UTF-8 come as lone surrogates, which jansson refuses; no path is looked
-	 * at. */
+	/*
+	 * Bytes that are not UTF-8 are written as lone surrogates, which jansson refuses.  They are
+	 * replaced, since no path is compared.
+	 */
 	for (char *at = text; (at = strstr(at, "\\udc")); at += 4)
 		memcpy(at, "\\u00", 4);
 	json_t *document = json_loads(text, 0, NULL);
@@ -211,7 +216,7 @@ struct node {
 
 struct state {
 	size_t node;
-	ssize_t prev; /* where undo leads; -1: nowhere */
+	ssize_t prev; /* state that undo leads to; -1: none */
 };
 
 static struct node nodes[NODES_MAX];
@@ -255,7 +260,7 @@ static size_t add_node(const char *id, const char *text)
 	return n_nodes++;
 }
 
-/* HEAD moved to a new state. */
+/* Add a state, since HEAD has moved to it. */
 static void add_state(size_t node)
 {
 	if (n_states == STATES_MAX)
@@ -265,7 +270,7 @@ static void add_state(size_t node)
 	head = node;
 }
 
-/* The first line in which the two differ. */
+/* Compare two texts.  If they differ, fail with the first different line. */
 static void same_walk(const char *want, const char *have, const char *what)
 {
 	if (!strcmp(want, have))
@@ -316,7 +321,9 @@ static int by_path(const void *a, const void *b)
 	return strcmp(((const struct found *)a)->path, ((const struct found *)b)->path);
 }
 
-/* What is there, the root first; sorted, so that all follows from the seed. */
+/*
+ * List the tree, with the root first.  The list is sorted, so that the seed determines everything.
+ */
 static void look(void)
 {
 	while (n_entries)
@@ -326,7 +333,7 @@ static void look(void)
 	qsort(entries, n_entries, sizeof(*entries), by_path);
 }
 
-/* A random entry of a type (0: any but the root); NULL when there is none. */
+/* Returns a random entry of a type, or NULL if there is none.  Type 0: any entry but the root. */
 static const char *pick(mode_t type)
 {
 	size_t matches = 0, chosen;
@@ -382,12 +389,12 @@ static void write_at(const char *path, int flags, off_t offset, size_t len)
 	static char bytes[3 << 20];
 	struct stat st;
 
-	/* Never a fifo or a device, not even to open it. */
+	/* Do not open a FIFO or a device. */
 	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		return;
 	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0644);
 	if (fd < 0)
-		return; /* not ours to write: also a case */
+		return; /* the user may not write this file, which is a case of its own */
 	fill(bytes, len);
 	if (pwrite(fd, bytes, len, offset) < 0)
 		err(2, "%s", path);
@@ -397,7 +404,7 @@ static void write_at(const char *path, int flags, off_t offset, size_t len)
 static size_t some_length(void)
 {
 	if (chance(3))
-		return (1 << 20) + below(2 << 20); /* more than one chunk */
+		return (1 << 20) + below(2 << 20); /* the content has more than one chunk */
 	return chance(10) ? 0 : 1 + below(chance(20) ? 60000 : 300);
 }
 
@@ -431,7 +438,9 @@ static void op_change(void)
 		(void)!truncate(path, (off_t)below(2 * (uint64_t)st.st_size + 10));
 		break;
 	case 3: {
-		/* Same size, same mtime: only the content and ctime tell. */
+		/*
+		 * Size and mtime do not change, so only the content and the ctime show the change.
+		 */
 		struct timespec times[2] = { st.st_atim, st.st_mtim };
 
 		note("overwrite %s and set back its mtime", path);
@@ -510,7 +519,7 @@ static void op_special(void)
 	free(path);
 }
 
-/* Modes that still let an ordinary user look at what is his. */
+/* Set modes that still let an ordinary user read his own files. */
 static void op_chmod(void)
 {
 	const char *path = pick(chance(30) ? S_IFDIR : S_IFREG);
@@ -578,7 +587,7 @@ static void op_delete(void)
 	remove_all(path);
 }
 
-/* A file becomes a directory, a directory a file, anything a link. */
+/* Replace a file by a directory, a directory by a file, or any entry by a link. */
 static void op_replace(void)
 {
 	const char *path = pick(0);
@@ -600,7 +609,7 @@ static void op_replace(void)
 	}
 }
 
-/* Written beside and renamed over, as editors do. */
+/* Write a new file beside the old one and rename it, as editors do. */
 static void op_save(void)
 {
 	const char *path = pick(S_IFREG);
@@ -637,7 +646,7 @@ static const char *text_of(json_t *document, const char *key)
 	return json_string_value(json_object_get(document, key));
 }
 
-/* Uncaptured work became a node: it must be what the live tree was. */
+/* Uncaptured work became a node, which must have the content of the earlier live tree. */
 static void take_safety(json_t *moved, const char *before)
 {
 	const char *id = text_of(moved, "safety");
@@ -700,7 +709,10 @@ static void do_checkout(void)
 	json_decref(moved);
 }
 
-/* Where undo or redo leads from the cursor, over states whose node is deleted; -1: nowhere. */
+/*
+ * Returns the state that undo or redo leads to, or -1 if there is none.  States with deleted nodes
+ * are skipped.
+ */
 static ssize_t next_state(bool undo)
 {
 	ssize_t at = (ssize_t)cursor;
@@ -724,7 +736,7 @@ static void do_step(bool undo)
 	char *before = walk(), *was = kept_walk(head);
 	bool dirty = strcmp(before, was) != 0;
 
-	/* Uncaptured work becomes a state first, from which there is no way forward. */
+	/* Uncaptured work first becomes a state, and no redo is possible from it. */
 	if ((!undo && dirty) || (!dirty && next_state(undo) < 0)) {
 		free(before);
 		free(was);
@@ -754,7 +766,9 @@ struct lines {
 	char *text;
 };
 
-/* Cut off group=, which may change with names elsewhere. */
+/*
+ * Split a text into lines.  The field group= is removed, since it may change with names elsewhere.
+ */
 static struct lines split(char *text)
 {
 	struct lines lines = { .text = text };
@@ -788,7 +802,7 @@ static void lines_release(struct lines *lines)
 	free(lines->text);
 }
 
-/* Whether a line is about path or something below it. */
+/* Whether a line is about path or a path below it. */
 static bool at_or_below(const char *line, const char *path)
 {
 	size_t len = strlen(path);
@@ -815,7 +829,7 @@ static const char *line_of(const struct lines *lines, const char *like)
 	return NULL;
 }
 
-/* \ooo back into bytes. */
+/* Convert \ooo back to bytes. */
 static char *raw_path(const char *shown, size_t len)
 {
 	char *out = malloc(len + 1), *p = out;
@@ -835,7 +849,7 @@ static char *raw_path(const char *shown, size_t len)
 	return out;
 }
 
-/* Every directory on the way to path is one in both, or is in source only. */
+/* Whether every name on the way to path is a directory, in both trees. */
 static bool way_is_free(const struct lines *now, const struct lines *source, const char *path)
 {
 	for (size_t i = 0; i < now->n; i++)
@@ -864,7 +878,7 @@ static void check_restored(const struct lines *before, const struct lines *now,
 		const char *have = now->list[i];
 		const char *want = line_of(at_or_below(have, path) ? source : before, have);
 
-		/* A directory that had to be made on the way. */
+		/* The directory had to be made on the way to path. */
 		if (!want && above(have, path))
 			want = line_of(source, have);
 		if (!want || strcmp(want, have))
@@ -881,7 +895,9 @@ static void do_restore(void)
 	size_t from = (size_t)random_node();
 	char *text = walk();
 	struct lines source = split(kept_walk(from)), before = split(format("%s", text)), now;
-	/* Of the node, or of the live tree only: then it goes away. */
+	/*
+	 * Choose a path of the node, or one that only the live tree has and that restore removes.
+	 */
 	const struct lines *of = chance(80) ? &source : &before;
 	const char *line = of->n > 1 ? of->list[1 + below(of->n - 1)] : NULL;
 
@@ -894,7 +910,7 @@ static void do_restore(void)
 			json_t *done = strata_json("restore", nodes[from].id, "--", raw);
 			char *was = kept_walk(head);
 
-			/* Work that was in no node is in one now. */
+			/* Uncaptured work was saved in a new node. */
 			if (strcmp(was, text)) {
 				char *id = strata("head");
 				id[strcspn(id, "\n")] = '\0';
@@ -915,7 +931,7 @@ static void do_restore(void)
 	free(text);
 }
 
-/* --- what must change nothing --- */
+/* --- operations that must change nothing --- */
 
 static void do_gc(void)
 {
@@ -998,7 +1014,7 @@ static void move(void)
 		do_status();
 }
 
-/* --- the whole --- */
+/* --- the whole test --- */
 
 static void start(void)
 {

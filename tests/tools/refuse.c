@@ -1,11 +1,11 @@
 /*
- * refuse - run a command on a kernel that seems to lack one system call.
+ * refuse - run a command as on a kernel that lacks one system call.
  *
- *	refuse CALL COMMAND [ARGUMENT]...
+ * 	refuse CALL COMMAND [ARGUMENT]...
  *
- * CALL is openat2 or landlock_create_ruleset.  The command and its descendants get ENOSYS from it.
- * Root's command keeps its privileges; an ordinary user's loses those of setuid programs, since the
- * kernel asks for that.
+ * CALL is openat2 or landlock_create_ruleset.  For the command and its descendants, this call fails
+ * with ENOSYS.  If root runs this program, the command keeps its privileges.  If an ordinary user
+ * runs it, setuid programs have no effect, since the kernel requires this for a filter.
  */
 #include <err.h>
 #include <errno.h>

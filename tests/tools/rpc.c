@@ -1,9 +1,10 @@
 /*
- * rpc SOCKET [-n LINES] [-u TEXT] [-t MS] [-s] [-z] - send standard input to a unix socket, print
- * what comes back.  Ends after LINES lines (of any kind) or what has TEXT in it, when the other
- * side closes, or after MS (5000).
- * -s: when that is all sent, say that nothing more comes (shutdown).
- * -z: connect, send, and never read.
+ * rpc SOCKET [-n LINES] [-u TEXT] [-t MS] [-s] [-z] - send standard input to a unix socket, and
+ * print the answer.
+ *
+ * Ends after LINES lines, after a line that contains TEXT, when the other side closes, or after MS
+ * milliseconds (5000).  -s: when everything is sent, shut the sending side down.  -z: connect,
+ * send, and never read.
  */
 #include <poll.h>
 #include <stdio.h>

@@ -1,10 +1,11 @@
 /*
- * schemacheck - whether JSON documents are what their schema says.
+ * schemacheck - check JSON documents against their schema.
  *
- *	schemacheck SCHEMA <DOCUMENT
+ * 	schemacheck SCHEMA <DOCUMENT
  *
- * SCHEMA is what 'strata help --schema OPERATION' printed.  Knows of JSON Schema as much as that
- * uses: type, properties, required, additionalProperties, items.  Prints the first difference.
+ * SCHEMA is the output of 'strata help --schema OPERATION'.  Only the parts of JSON Schema that it
+ * uses are supported: type, properties, required, additionalProperties, items.  Prints the first
+ * difference.
  */
 #include <err.h>
 #include <jansson.h>

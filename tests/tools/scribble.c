@@ -1,7 +1,8 @@
 /*
- * scribble DIR SEED OPERATIONS [PAUSE_US] - change a tree in every way a program can:
- * create, write, append, truncate, rename, chmod, link, delete, deep directories, renamed
- * directories.  Only below DIR, which is made.
+ * scribble DIR SEED OPERATIONS [PAUSE_US] - change a tree in every way that a program can.
+ *
+ * The operations are: create, write, append, truncate, rename, chmod, link, delete, make deep
+ * directories, rename directories.  Only files below DIR are changed.  DIR is made.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,7 @@ static unsigned pick(unsigned n)
 	return (unsigned)(state >> 33) % n;
 }
 
-/* A path of one to DEPTH names; the names are few, so that they meet again. */
+/* Make a path of one to DEPTH names.  There are only a few names, so that paths often meet. */
 static void some_path(char out[256])
 {
 	unsigned depth = 1 + pick(DEPTH);
@@ -69,7 +70,7 @@ static void scribble_on(const char *path, int flags)
 	(void)close(fd);
 }
 
-/* Through a mapping; the file is still open when it is written. */
+/* Write through a mapping.  The file is still open when it is written. */
 static void write_mapped(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);

@@ -1,34 +1,31 @@
 /*
- * treewalk - print everything a directory tree holds, one line per entry.
+ * treewalk - print the whole content of a directory tree, one line for each entry.
  *
- *	treewalk DIR [--no-owner] [--no-mtime] [--no-holes] [--content]
- *		[--one-file-system] [--exclude NAME]...
+ * 	treewalk DIR [--no-owner] [--no-mtime] [--no-holes] [--content]
+ * 		[--one-file-system] [--exclude NAME]...
  *
- * The tests' independent witness: two trees are the same when their lines are.
- * It shares no code with src/ on purpose.  Lines are sorted bytewise by path
- * (the root is "."), bytes outside the printable ones, space and backslash are
- * \ooo, and every line has the same fields in the same order; a field that
- * does not apply is absent:
+ * Tests use this program to compare trees: two trees are the same if their lines are the same.  On
+ * purpose it shares no code with src/.  Lines are sorted bytewise by path (the root is ".").  Bytes
+ * that are not printable, space and backslash are written as \ooo.  Every line has the same fields
+ * in the same order.  A field that does not apply is absent:
  *
- *	PATH TYPE mode= uid= gid= size= mtime= link= rdev= xattr= group= data= digest=
+ * 	PATH TYPE mode= uid= gid= size= mtime= link= rdev= xattr= group= data= digest=
+ * 	size    0 for directories
+ * 	xattr   NAME:HEX,... sorted by name
+ * 	group   first path of the hard-link group, where the tree has two or more
+ * 	        of its members
+ * 	data    OFFSET+LENGTH,... the extents SEEK_DATA and SEEK_HOLE report
+ * 	digest  with --content: SHA-256 over every 64 KiB block that is not all
+ * 	        zeros, less the zeros at its end, each after its number and length,
+ * 	        and the size.  So it does not depend on where the holes are, and a
+ * 	        huge sparse file costs nothing.
  *
- *	size    0 for directories
- *	xattr   NAME:HEX,... sorted by name
- *	group   first path of the hard-link group, where the tree has two or more
- *	        of its members
- *	data    OFFSET+LENGTH,... the extents SEEK_DATA and SEEK_HOLE report
- *	digest  with --content: SHA-256 over every 64 KiB block that is not all
- *	        zeros, less the zeros at its end, each after its number and length,
- *	        and the size.  So it does not depend on where the holes are, and a
- *	        huge sparse file costs nothing.
+ * A value that may not be read is "unreadable".  --exclude drops entries with that base name at any
+ * depth.  If NAME contains a slash, only the entry with that path is dropped.
  *
- * What may not be read says "unreadable" in place of its value.  --exclude
- * drops entries with that base name at any depth, or with that path if NAME
- * holds a slash.
- *
- * Depth: directories are walked by fd, and only the FD_WINDOW deepest stay
- * open.  Coming back to one that was closed goes through "..": we came through
- * its child, so the child was searchable, and device and inode are compared.
+ * Depth: directories are walked by descriptors, and only the FD_WINDOW deepest ones stay open.  A
+ * closed directory is opened again through ".." of its child.  The child could be searched, since
+ * the walk came through it.  Device and inode are compared with the earlier ones.
  */
 #include <dirent.h>
 #include <err.h>
@@ -52,24 +49,24 @@
 #define UNREADABLE "unreadable"
 
 struct entry {
-	char *path; /* raw */
-	char *head; /* fields before group= */
-	char *tail; /* fields after it */
+	char *path; /* the path as raw bytes */
+	char *head; /* the fields before group= */
+	char *tail; /* the fields after group= */
 	dev_t dev;
 	ino_t ino;
-	bool linked; /* not a directory and nlink > 1: may be part of a group */
+	bool linked; /* no directory and nlink > 1: may be part of a group */
 	const char *group;
 };
 
-/* A directory being walked. */
+/* A directory that is being walked. */
 struct frame {
-	int fd; /* -1 when outside the window */
+	int fd; /* -1: outside of the window */
 	dev_t dev;
 	ino_t ino;
 	char **names;
 	size_t count;
 	size_t next;
-	size_t path_len; /* of the path up to and including this directory */
+	size_t path_len; /* length of the path up to and including this directory */
 };
 
 static struct {
@@ -172,7 +169,10 @@ static void print_xattr_value(FILE *out, const char *where, const char *name)
 	free(value);
 }
 
-/* name may be "." for dirfd itself.  The l-calls on a path through /proc never open the entry. */
+/*
+ * Print the extended attributes of name; "." is dirfd itself.  The l-calls on a path through /proc
+ * never open the entry.
+ */
 static void print_xattrs(FILE *out, int dirfd, const char *name)
 {
 	char where[sizeof("/proc/self/fd//") + 3 * sizeof(int) + NAME_MAX + 1];
@@ -243,7 +243,7 @@ static void hash_number(struct sha256_ctx *hash, uint64_t number)
 	sha256_update(hash, sizeof(bytes), bytes);
 }
 
-/* Fill block from offset; short only at the end of the file. */
+/* Fill block with the bytes from offset on.  Fewer bytes are read only at the end of the file. */
 static ssize_t read_block(int fd, uint8_t *block, off_t offset)
 {
 	size_t have = 0;
@@ -276,7 +276,7 @@ static void print_digest(FILE *out, int fd)
 		off_t data = lseek(fd, offset, SEEK_DATA);
 		if (data < 0 && errno == ENXIO)
 			break;
-		if (data > offset) /* skip whole blocks of hole */
+		if (data > offset) /* skip whole blocks of a hole */
 			offset = data - data % (off_t)BLOCK;
 		ssize_t n = read_block(fd, block, offset);
 		if (n < 0) {
@@ -286,7 +286,7 @@ static void print_digest(FILE *out, int fd)
 		if (!n)
 			break;
 		if (memcmp(block, zeros, (size_t)n)) {
-			/* Zeros at the end of the file are data or hole alike. */
+			/* Zeros at the end are the same whether they are data or a hole. */
 			while (!block[n - 1])
 				n--;
 			hash_number(&hash, (uint64_t)offset / BLOCK);
@@ -332,7 +332,7 @@ static void print_stat(FILE *out, const struct stat *st)
 		fprintf(out, " mtime=%jd.%09ld", (intmax_t)st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
 }
 
-/* Describe name in dirfd as the current path; st is NULL when it could not be had. */
+/* Add the line for name in dirfd, which is the current path.  st is NULL if stat failed. */
 static void add_entry(int dirfd, const char *name, const struct stat *st)
 {
 	struct entry entry = { 0 };
@@ -394,12 +394,15 @@ static bool excluded(const char *name)
 	return false;
 }
 
-/* Read the names of frame->fd.  A directory that changes under us is not our business. */
+/* Read the names of frame->fd.  The directory is assumed not to change meanwhile. */
 static void read_names(struct frame *frame)
 {
 	size_t cap = 0;
 	int copy = openat(frame->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	/* r without x: the names can be listed through the fd we hold, nothing else. */
+	/*
+	 * With r and without x, names can only be listed through the descriptor that is open
+	 * already.
+	 */
 	if (copy < 0)
 		copy = fcntl(frame->fd, F_DUPFD_CLOEXEC, 0);
 	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
@@ -431,7 +434,7 @@ static struct frame frame_open(int fd, const struct stat *st, size_t path_len)
 	return frame;
 }
 
-/* The walk is back in parent after child: make sure that parent is open, close child. */
+/* The walk returns from child to parent.  Make sure that parent is open, and close child. */
 static void frame_leave(struct frame *child, struct frame *parent)
 {
 	struct stat st;
@@ -449,7 +452,7 @@ static void frame_leave(struct frame *child, struct frame *parent)
 	free(child->names);
 }
 
-/* Add name, and return its fd if the walk should go into it, else -1. */
+/* Add the line for name.  Returns a descriptor if the walk should enter it, else -1. */
 static int visit(const struct frame *frame, const char *name, struct stat *st)
 {
 	if (fstatat(frame->fd, name, st, AT_SYMLINK_NOFOLLOW)) {
@@ -513,14 +516,14 @@ static void walk(int root_fd)
 	free(stack);
 }
 
-/* --- order, groups, output --- */
+/* --- order, groups and output --- */
 
 static int compare_paths(const void *a, const void *b)
 {
 	return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
 }
 
-/* By inode; equal inodes by path, so that the first of a run names the group. */
+/* Sort by inode, and equal inodes by path, so that the first of them names the group. */
 static int compare_inodes(const void *a, const void *b)
 {
 	const struct entry *x = *(struct entry *const *)a;

@@ -1,8 +1,8 @@
 /*
- * vforker FILE - wait in vfork for a child that lives for ever and writes numbers to FILE.
+ * vforker FILE - wait in vfork for a child that runs for ever and writes numbers to FILE.
  *
- * The parent cannot be stopped by a signal meanwhile.  Both are left behind in the
- * background, with FILE made when this program ends.
+ * The waiting parent cannot be stopped by a signal.  Both processes stay in the background.  FILE
+ * exists when this program ends.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* account: lines and numbers of files nobody vouches for. */
+/* account: reads lines and numbers of untrusted files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* arena: zeroed, aligned and apart, whatever the sizes. */
+/* arena: memory of any size is zeroed, aligned and separate. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

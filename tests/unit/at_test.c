@@ -1,4 +1,4 @@
-/* at: no path leaves its directory, with openat2 and without, and nothing outside is touched. */
+/* at: no path leaves its directory, with openat2 and without it, and no file outside is touched. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -72,7 +72,7 @@ static int teardown(void **state)
 
 #define place_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-/* dir with files, directories and links in every direction. */
+/* Make a directory with files, directories, and links to files inside and outside of it. */
 static int make_dir(struct place *place)
 {
 	static const char *const links[][2] = { { "file", "link" }, { "sub", "dirlink" },
@@ -103,8 +103,8 @@ static int make_dir(struct place *place)
 struct open_case {
 	const char *path;
 	int flags;
-	enum err_code code; /* 0: it opens */
-	int error;          /* with ERR_SYSTEM */
+	enum err_code code; /* 0: the file can be opened */
+	int error;          /* the errno, with ERR_SYSTEM */
 };
 
 static const struct open_case opens[] = {
@@ -188,7 +188,7 @@ static const struct {
 	{ "link", false }, { "dangling", false }, { "dirlink/file", false }, { "nothing", false },
 	{ "sub/..", false }, { "/etc", false }, { "", false } };
 
-/* Links of the kernel's own making: a process's root, its descriptors. */
+/* Links that the kernel makes, such as those to a process's root and descriptors. */
 static const char *const magic[] = { "self/cwd", "self/exe", "thread-self/root/etc/passwd" };
 static const char *const own_magic[] = { "cwd", "exe", "root/etc/passwd", "fd/0", "cwd/.." };
 
@@ -219,8 +219,14 @@ static int check_magic(int dirfd, const char *const *paths, size_t n)
 	return wrong;
 }
 
-/* Run it all in dir; how many went wrong.  No assertions: a child process runs it too. */
-/* Absolute paths, given here from dir on; a link is itself where only its name is asked for. */
+/*
+ * Run all cases in dir.  Returns the number of wrong results.  It makes no assertions, since a
+ * child process runs it, too.
+ */
+/*
+ * Absolute paths, written here relative to dir.  If only the name of a link is opened, the link
+ * itself is the result.
+ */
 static const struct {
 	const char *path;
 	int flags, error;
@@ -293,7 +299,7 @@ static void opens_nothing_outside_its_directory(void **state)
 	assert_int_equal(run_open_cases(dir), 0);
 }
 
-/* From now on these calls fail with error, in this process and its children. */
+/* From now on, make these calls fail with error, in this process and its children. */
 static bool refuse_calls(const int *calls, size_t n, int error)
 {
 	struct sock_filter filter[16];
@@ -316,7 +322,7 @@ static bool refuse_calls(const int *calls, size_t n, int error)
 
 #define NO_FILTER 99
 
-/* What run(dir) gives in a child for which the calls fail with error. */
+/* Returns the result of run(dir) in a child in which the calls fail with error. */
 static int run_without(const int *calls, size_t n, int error, int (*run)(int dir), int dir)
 {
 	int status;
@@ -366,7 +372,7 @@ static void opens_the_same_where_a_policy_forbids_openat2(void **state)
 #define LEVEL "a name of some thirty characters"
 #define LEVELS 200
 
-/* A path longer than PATH_MAX, and one like it that leads through a link at its end. */
+/* Try a path longer than PATH_MAX, and such a path with a link at its end. */
 static int run_long_path(int dir)
 {
 	owned(buf_release) struct buf path = BUF_INIT;
@@ -423,7 +429,7 @@ static void makes_directories_and_their_parents(void **state)
 	owned_fd int dir = make_dir(place);
 	static const struct {
 		const char *path;
-		int want; /* 0, or anything negative */
+		int want; /* 0, or any negative value */
 		const char *made;
 	} cases[] = {
 		{ "one", 0, "one" },
@@ -509,7 +515,7 @@ static void removes_files_links_and_what_is_not_there(void **state)
 	}
 }
 
-/* Root becomes an ordinary user, whose place this is, until the test ends. */
+/* If this is root, become an ordinary user, who owns the place, until the test ends. */
 static void become_user(struct place *place)
 {
 	if (getuid())
@@ -589,7 +595,7 @@ static void removes_nothing_through_a_link(void **state)
 
 #define NO_MOUNT 98
 
-/* In a mount namespace of its own, which ends with this process. */
+/* Remove a tree over a mount, in a mount namespace of this process's own, which ends with it. */
 static int remove_over_mount(const char *place)
 {
 	struct err err = { 0 };
@@ -608,7 +614,7 @@ static int remove_over_mount(const char *place)
 		return 2;
 	if (fstatat(dir, "dir/sub/mount/file", &st, 0) < 0)
 		return 3;
-	/* What was not in the way is gone. */
+	/* Files that are not below a mount point are removed. */
 	return fstatat(dir, "dir/sub/file", &st, 0) == 0 ? 4 : 0;
 }
 
@@ -635,7 +641,7 @@ static void never_empties_what_is_mounted_below(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* --- looking around --- */
+/* --- searching --- */
 
 static void knows_whether_a_directory_holds_only_a_name(void **state)
 {
@@ -648,7 +654,7 @@ static void knows_whether_a_directory_holds_only_a_name(void **state)
 	assert_int_equal(at_holds_only(place->fd, "ru", &place->err), 0);
 	write_file(place->fd, ".hidden", "");
 	assert_int_equal(at_holds_only(place->fd, "run", &place->err), 0);
-	/* Asking leaves the descriptor where it was. */
+	/* The check does not move the position of the descriptor. */
 	assert_int_equal(lseek(place->fd, 0, SEEK_CUR), 0);
 	owned_fd int file = openat(place->fd, ".hidden", O_RDONLY | O_CLOEXEC);
 	assert_true(at_holds_only(file, "run", &place->err) < 0);
@@ -712,7 +718,7 @@ static void finds_the_nearest_directory_upward(void **state)
 	assert_int_equal(at_mkdirs(place->fd, "a/b/c/d", 0700, &place->err), 0);
 	assert_int_equal(at_mkdirs(place->fd, "a/.mark-of-a-test", 0700, &place->err), 0);
 	assert_int_equal(at_mkdirs(place->fd, "a/b/c/.mark-of-a-test", 0700, &place->err), 0);
-	/* A file of that name is not what we look for. */
+	/* A file with the wanted name is not the wanted directory. */
 	write_file(place->fd, "a/b/c/d/.mark-of-a-test", "");
 	static const struct {
 		const char *from, *found;
@@ -797,7 +803,7 @@ static void names_are_never_followed(void **state)
 	assert_string_equal(target, "fil");
 	assert_int_equal(at_name_readlink(dir, "file", target, sizeof(target)), -EINVAL);
 	assert_int_equal(at_name_stat(dir, "nothing", &stx), -ENOENT);
-	/* Nobody writes to it, and yet opening it comes back. */
+	/* Opening a FIFO returns at once, although no process writes to it. */
 	assert_int_equal(mknodat(dir, "fifo", S_IFIFO | 0600, 0), 0);
 	owned_fd int fifo = at_name_read(dir, "fifo");
 	assert_true(fifo >= 0);
@@ -813,10 +819,10 @@ static void names_are_never_followed(void **state)
 		}                                                                                  \
 	} while (0)
 
-/* On everything in dir; how many things went wrong. */
+/* Try extended attributes on everything in dir.  Returns the number of wrong results. */
 static int run_xattr_cases(int dir)
 {
-	/* Links take no user attributes, and others are root's to give. */
+	/* Links have no user attributes, and only root may set others. */
 	const char *any = getuid() ? "user.test" : "trusted.test";
 	static const char *const names[] = { "file", "sub", "link", "fifo" };
 	char list[256], value[16];

@@ -1,4 +1,4 @@
-/* boundlog: the beginning and the end of what was written, in no more than so much. */
+/* boundlog: keeps the beginning and the end of the written bytes, in a file of limited size. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,10 @@
 
 #define LIMIT 20
 
-/* Bytes 0, 1, 2 ... as letters, so that each place is known. */
+/*
+ * Returns letters in a fixed order for the bytes 0, 1, 2 ..., so that each position can be
+ * recognised.
+ */
 static char letter(size_t i)
 {
 	return (char)('a' + i % 26);

@@ -1,4 +1,4 @@
-/* buf: growth, NUL termination and the ceiling. */
+/* buf: growth, NUL at the end, and the maximum size. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -119,7 +119,7 @@ static void remembers_that_it_ran_past_the_end(void **state)
 	struct cursor in = cursor_of("\xff\xff\xff\xff\xff\xff\xff\xff\xff\1abc", 13);
 	struct hash hash = { { 7 } };
 
-	/* The greatest length there is must not wrap around. */
+	/* The largest possible length must not wrap around. */
 	assert_int_equal(cursor_str(&in).len, 0);
 	assert_true(in.bad);
 	assert_int_equal(cursor_byte(&in), 'a');

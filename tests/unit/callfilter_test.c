@@ -1,4 +1,4 @@
-/* callfilter: what each variant refuses, and what a listener hears. */
+/* callfilter: the calls that each variant refuses, and the events that a listener gets. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -36,7 +36,7 @@
 #define PROTOCOL_MPTCP 262
 #define UPPER_HALF (1UL << 32)
 #define NOEXEC_SEAL 8
-#define LOADED 77 /* the child's status if the filter could not be loaded */
+#define LOADED 77 /* exit status of the child if the filter could not be loaded */
 
 static void skip_unless_possible(void)
 {
@@ -60,7 +60,7 @@ static int load(unsigned variant)
 	return r;
 }
 
-/* Run the checks under a variant, in a child. */
+/* Run the checks under a variant of the filter, in a child. */
 static void under(unsigned variant, int (*checks)(void))
 {
 	int status;
@@ -78,7 +78,7 @@ struct attempt {
 	const char *what;
 	long nr;
 	unsigned long args[5];
-	int error; /* expected; 0: the call is done */
+	int error; /* expected error; 0: the call succeeds */
 };
 
 static int try_all(const struct attempt *attempts, size_t n)
@@ -212,7 +212,7 @@ static void allows_sandboxes_below(void **state)
 }
 
 #ifdef __x86_64__
-/* A call of i386; its numbers are those of another table. */
+/* Make a call of i386.  Its numbers are from another table. */
 static long call_i386(long nr, long a, long b, long c)
 {
 	long r;
@@ -242,7 +242,7 @@ static int check_i386(void)
 	int failed = 0;
 
 	if (call_i386(20, 0, 0, 0) != getpid())
-		return 0; /* the kernel lacks these calls */
+		return 0; /* the kernel does not have these calls */
 	for (size_t i = 0; i < COUNT(of_i386); i++) {
 		long r = call_i386(of_i386[i].nr, of_i386[i].a, of_i386[i].b, of_i386[i].c);
 
@@ -269,7 +269,7 @@ static int check_memory_files(void)
 	};
 	owned_fd int fd = memfd_create("a", NOEXEC_SEAL);
 
-	/* EINVAL: before Linux 6.3. */
+	/* EINVAL is the result before Linux 6.3. */
 	return try_all(attempts, COUNT(attempts)) || (fd < 0 && errno != EINVAL);
 }
 
@@ -315,7 +315,7 @@ static void lets_a_shell_work(void **state)
 /* ----------------------------------------------------------------------- explain */
 
 struct heard {
-	char text[4096]; /* a line for each event */
+	char text[4096]; /* one line for each event */
 	pid_t tid;
 };
 
@@ -332,7 +332,7 @@ static void hear(void *arg, const struct callfilter_event *event)
 	assert_int_equal(event->inside, heard->tid);
 }
 
-/* Load a filter in a child, which then makes the calls.  Returns its listener. */
+/* Load a filter in a child, which then makes the calls.  Returns the filter's listener. */
 static int start_explained(unsigned variant, int (*calls)(void), pid_t *pid)
 {
 	int ends[2], listener = -1;

@@ -1,4 +1,4 @@
-/* capability: what a process has left, and what the programs have that it executes. */
+/* capability: the rights that a process keeps, and those of the programs that it executes. */
 #include <errno.h>
 #include <linux/capability.h>
 #include <setjmp.h>
@@ -45,7 +45,7 @@ static int check_kept(void *arg, struct err *err)
 			return err_set(err, ERR_INVALID, "%s%llx", sets[i], own_set(sets[i]));
 	if (own_set("CapPrm:\t") != kept || own_set("CapEff:\t") != kept)
 		return err_set(err, ERR_INVALID, "too few are left");
-	/* Nothing is left to be taken out, so no right to do that is needed. */
+	/* No capability is left to be removed, so the right to remove them is not needed. */
 	return capability_bound(kept, err);
 }
 

@@ -60,10 +60,12 @@ static void gives_the_status_of_a_child(void **state)
 	if (pid == 0)
 		_exit(5);
 	assert_int_equal(WEXITSTATUS(child_wait(pid)), 5);
-	assert_int_equal(child_wait(pid), 0); /* it is ours no more */
+	assert_int_equal(child_wait(pid), 0); /* the child was reaped already */
 }
 
-/* The grandchild has the other end of the pipe until it is killed with its parent. */
+/*
+ * The grandchild keeps the other end of the pipe open until it is killed together with its parent.
+ */
 static void ends_with_its_parent(void **state)
 {
 	int ends[2];

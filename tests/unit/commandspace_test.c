@@ -26,9 +26,9 @@ static const struct mountplan_entry typical[] = {
 	ENTRY(PRIVATE, "/tmp"),
 };
 
-/* What the tests ask of a warden, each by a byte. */
+/* The data of the warden.  The tests request an action from it by sending one byte. */
 struct duty {
-	int news; /* a pipe: a byte for each look at a mask */
+	int news; /* a pipe that gets one byte for each access to a mask */
 };
 
 static void hear(void *arg, size_t entry, const char *path, pid_t pid)
@@ -81,7 +81,7 @@ static struct place *started_with(
 	return place;
 }
 
-/* A line for the shell in these namespaces; its status. */
+/* Run a line with the shell in these namespaces.  Returns the exit status. */
 static int shell_in(struct place *place, const struct commandspace *space, const char *line)
 {
 	const char *const argv[] = { "sh", "-c", line, NULL };
@@ -99,7 +99,7 @@ static void try_typical(struct place *place, const struct commandspace *space)
 				 "echo $$ >/proc/self/comm && echo fine"),
 		0);
 	assert_non_null(strstr(place->out, "fine\n"));
-	/* As root inside, who has all rights over the namespace. */
+	/* The command runs as root in the sandbox, who has all rights over the namespace. */
 	assert_int_equal(shell_in(place, space,
 				 "! umount /etc && ! umount -l /marker && ! umount /root && "
 				 "! mount -o remount,bind,rw / && ! touch /no && "
@@ -119,7 +119,10 @@ static void end_warden(struct commandspace *space, int expected)
 	assert_int_equal(WEXITSTATUS(status), expected);
 }
 
-/* Since Linux 6.3 file systems in memory map ids, so that empty masks belong to nobody inside. */
+/*
+ * Whether file systems in memory can map ids, which needs Linux 6.3.  Empty masks then belong to
+ * nobody in the sandbox.
+ */
 static bool can_map_memory(void)
 {
 	struct utsname name;
@@ -146,7 +149,7 @@ static void restricts_one_command(void **state)
 	assert_non_null(strstr(place->out, "fine\n"));
 	if (can_map_memory())
 		assert_int_equal(shell_in(place, &space, "! ls /etc"), 0);
-	/* The others are not concerned. */
+	/* Other commands of the sandbox are not restricted. */
 	assert_int_equal(shell(place, "touch /yes && cat /marker /etc/passwd"), 0);
 	commandspace_release(&space);
 }
@@ -181,7 +184,7 @@ static void a_warden_serves_while_it_runs(void **state)
 	close(news[1]);
 }
 
-/* Tell the warden, from a process of its own, when the command has begun. */
+/* In a process of its own, send the warden a request when the command has begun. */
 static pid_t change_soon(struct place *place, const struct commandspace *space)
 {
 	pid_t pid = fork();
@@ -203,7 +206,10 @@ static void changes_reach_a_running_command(void **state)
 	int status;
 	pid_t pid = change_soon(place, &space);
 
-	/* It hides the directory, locked, from a command that runs and from a nested namespace. */
+	/*
+	 * The warden hides and locks the directory for a running command.  A nested namespace
+	 * cannot show it.
+	 */
 	assert_int_equal(shell_in(place, &space,
 				 "touch /root/begun; n=0; "
 				 "while [ -e /root/begun ] && [ $n -lt 1000 ]; do "
@@ -216,7 +222,7 @@ static void changes_reach_a_running_command(void **state)
 	end_warden(&space, 7);
 }
 
-/* Programs that wait for the warden's answers can be frozen all the time. */
+/* Programs that wait for answers of the warden can be frozen at any time. */
 static void freezes_who_looks_at_masks(void **state)
 {
 	const struct mountplan mounts = { .list = typical, .n = COUNT(typical), .stub_locks = -1 };
@@ -263,7 +269,7 @@ static void has_a_network_of_its_own(void **state)
 	assert_true(space.net >= 0);
 	assert_int_equal(shell_in(place, &space, "grep -c : /proc/net/dev; ls /sys/class/net"), 0);
 	assert_string_equal(place->out, "1\nlo\n");
-	/* The others have the sandbox's. */
+	/* Other commands have the sandbox's network. */
 	assert_int_equal(shell(place, "[ $(grep -c : /proc/net/dev) -ge 1 ]"), 0);
 	commandspace_release(&space);
 }
@@ -290,7 +296,7 @@ static void says_what_failed(void **state)
 		commandspace_make(&place->sandbox, &no_mounts, &space, &place->err), -ERR_INVALID);
 	assert_int_equal(space.pid, 0);
 	assert_int_equal(space.warden, -1);
-	/* No child is left. */
+	/* No child process is left. */
 	assert_true(waitpid(-1, NULL, WNOHANG) <= 0);
 }
 

@@ -1,6 +1,6 @@
 /*
- * compose: a composition allows only what both policies allow.  Examples, and a property of random
- * policies asked about random paths, hosts and addresses.
+ * compose: a composition allows only actions that both policies allow.  There are examples, and a
+ * property test: random policies are asked about random paths, hosts and addresses.
  */
 #include <arpa/inet.h>
 #include <setjmp.h>
@@ -126,7 +126,7 @@ static void a_grant_lifts_only_what_both_offer(void **state)
 		{ "\"grantable\":[\"/w\"]", "\"grantable\":[\"/w/.git/hooks\"]", "" },
 		{ "\"grantable\":[\"/w/.git/hooks\"]", "\"grantable\":[\"/w/.git/hooks\"]",
 			"/w/.git/hooks" },
-		/* The second policy names what lies in a denial, the first one does not. */
+		/* The second policy names places within a denial, and the first policy does not. */
 		{ "\"deny_read\":[\"/s/x\"],\"grantable\":[\"/s\"]",
 			"\"grantable\":[\"/s/x\",\"/s/y\"]", "/s/y" },
 		{ "\"deny_read\":[\"/s/x\"],\"grantable\":[\"/s\",\"/s/x\"]",
@@ -395,7 +395,7 @@ static void add_policy(struct buf *out)
 	buf_adds(out, "}");
 }
 
-/* A random policy without contradictions. */
+/* Returns a random policy without contradictions. */
 static struct policy random_policy(struct arena *arena)
 {
 	for (;;) {
@@ -407,7 +407,7 @@ static struct policy random_policy(struct arena *arena)
 		if (policy_read((struct str){ text.data, text.len }, "p", arena, &policy, &err) >=
 			0)
 			return policy;
-		/* Anything else would be a mistake of this test. */
+		/* Any other error would be a mistake of this test. */
 		if (!strstr(err.text, ", too") && !strstr(err.text, "does not deny"))
 			fail_msg("%s: %s", text.data, err.text);
 	}
@@ -415,9 +415,9 @@ static struct policy random_policy(struct arena *arena)
 
 struct trial {
 	struct policy a, b, both;
-	size_t allowed; /* how often the composition did allow */
+	size_t allowed; /* number of questions that the composition allowed */
 	size_t asked;
-	bool same; /* a and b are one policy: the answers must be equal */
+	bool same; /* a and b are the same policy, so the answers must be equal */
 };
 
 static void compare(struct trial *trial, const char *what, struct verdict *a, struct verdict *b,
@@ -438,7 +438,7 @@ static void ask_path(struct trial *trial, struct arena *arena)
 {
 	owned(buf_release) struct buf path = BUF_INIT;
 
-	/* Home and workspace lie below /a, where many paths are. */
+	/* Home and workspace are below /a, since many paths are. */
 	buf_adds(&path, below(3) ? "/a" : "");
 	add_path(&path, false);
 	add_path(&path, false);
@@ -493,7 +493,7 @@ static struct policy placed(
 	return out;
 }
 
-/* A composition is a document as any other. */
+/* Check that a composition can be written and read like any other policy. */
 static void check_written(const struct policy *both, struct arena *arena)
 {
 	const char *text = written(both, arena);
@@ -507,7 +507,7 @@ static void run_round(struct trial *trial, struct arena *arena)
 	static const struct policy_place places[] = { { "/a", "/a/b" }, { "/a/b", "/a" },
 		{ "/a", "/a/.vscode/b" }, { "/a", "/a/.git" }, { "/a/ab", "/" } };
 	const struct policy_place *place = &PICK(places);
-	/* Without home and workspace some intersections are not known. */
+	/* Some intersections cannot be computed without the paths of home and workspace. */
 	bool resolve_first = trial->same || below(2);
 	struct policy a = random_policy(arena), b = trial->same ? a : random_policy(arena);
 
@@ -536,7 +536,10 @@ static size_t run_rounds(bool same)
 
 		run_round(&trial, &arena);
 	}
-	/* An empty composition would have this property, too. */
+	/*
+	 * A composition that allows nothing would also have this property, so check that it allows
+	 * enough.
+	 */
 	assert_true(trial.allowed > trial.asked / (same ? 5 : 50));
 	return trial.allowed;
 }

@@ -1,4 +1,4 @@
-/* content: chunk lists and the bytes of files, with their holes. */
+/* content: chunk lists, and the bytes of files with their holes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define PIECE 1000
 
-/* A file of n pieces of noise, every third of them a hole instead. */
+/* Make a file of n pieces of random bytes.  Every third piece is a hole instead. */
 static struct entry make_file(struct fixture *fixture, size_t n, struct buf *whole)
 {
 	owned_mem struct content_piece *pieces = mem_zalloc(n * sizeof(*pieces));
@@ -165,7 +165,7 @@ static void writes_holes_as_holes(void **state)
 	assert_string_equal(back, "mid");
 }
 
-/* One file whose list does not add up, and must not be trusted. */
+/* The lengths in these lists do not add up, so the lists must not be trusted. */
 static void refuses_lists_that_do_not_add_up(void **state)
 {
 	struct fixture *fixture = *state;
@@ -181,7 +181,7 @@ static void refuses_lists_that_do_not_add_up(void **state)
 	assert_int_equal(
 		content_load(fixture->store, &file, UINT64_MAX, &out, &fixture->err), -ERR_CORRUPT);
 
-	/* A chunk that is not as long as the list says. */
+	/* The length of a chunk differs from its length in the list. */
 	wrong.hash = fixture_put(fixture, "hello", 5);
 	assert_ok(fixture, content_put_list(fixture->store, &wrong, 1, &file.hash, &fixture->err));
 	file.size = 7;

@@ -1,4 +1,4 @@
-/* denials: each is written and kept, and a flood of them is not. */
+/* denials: each denial is written and kept, but the lines of a flood of denials are limited. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static struct sink new_sink(void)
 	return (struct sink){ ends[0], ends[1] };
 }
 
-/* All lines so far, and their number. */
+/* Append all lines so far to out.  Returns the number of lines. */
 static size_t read_lines(const struct sink *sink, struct buf *out)
 {
 	char part[65536];
@@ -76,7 +76,7 @@ static void grants_are_written_each_time(void **state)
 	assert_int_equal(read_lines(&sink, &text), 1);
 	assert_non_null(strstr(text.data, "\"what\":\"revoke\",\"host\":\"a.b\","
 					  "\"port\":1,\"rule\":\"the rule\",\"times\":1}"));
-	/* They are no denials. */
+	/* Such notes are not denials. */
 	(void)denials_list(denials, &n, &total);
 	assert_int_equal(n, 0);
 	assert_int_equal(total, 0);
@@ -154,7 +154,7 @@ static void survives_a_flood(void **state)
 
 		snprintf(subject, sizeof(subject), "/%d", i);
 		deny(denials, "write", subject, "r");
-		/* The reader keeps up at first, and then reads nothing. */
+		/* The reader reads at first, and then stops reading. */
 		if (i < 2500)
 			assert_in_range(read_lines(&sink, &lines), 0, 1);
 	}

@@ -1,4 +1,4 @@
-/* dns: queries are taken apart with care, and answers are what programs expect. */
+/* dns: queries are read without trust, and answers have the form that programs expect. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static const struct {
 } queries[] = {
 	{ BYTES(HEADER "\1a\3Org\0\0\1\0\1"), DNS_OK, "a.org", 1, false },
 	{ BYTES(HEADER "\1a\3org\0\0\x1c\0\1"), DNS_OK, "a.org", 28, false },
-	/* EDNS, and bytes behind the question, are ignored. */
+	/* EDNS and bytes after the question are ignored. */
 	{ BYTES("\xab\xcd\1\0\0\1\0\0\0\0\0\1\1a\0\0\1\0\1\0\0\x29\4\xd0\0\0\0\0\0\0"), DNS_OK, "a",
 		1, false },
 	{ BYTES(HEADER "\4_srv\4_tcp\1a\0\0\x21\0\1"), DNS_OK, "_srv._tcp.a", 33, false },
@@ -40,7 +40,7 @@ static const struct {
 		       "1\0\0\1\0\1"),
 		DNS_OK, "127.1", 1, true },
 	{ BYTES(HEADER "\1a\0\0\1\0\3"), DNS_NOT_IMPLEMENTED, "a", 1, false },
-	/* not a query at all */
+	/* packets that are not queries */
 	{ BYTES(""), DNS_NONE, "", 0, false },
 	{ BYTES("\xab\xcd\1\0\0\1\0\0\0\0\0"), DNS_NONE, "", 0, false },
 	{ BYTES("\xab\xcd\x81\0\0\1\0\0\0\0\0\0\1a\0\0\1\0\1"), DNS_NONE, "", 0, false },
@@ -50,13 +50,13 @@ static const struct {
 	{ BYTES("\xab\xcd\1\0\0\2\0\0\0\0\0\0\1a\0\0\1\0\1\1b\0\0\1\0\1"), DNS_MALFORMED, "", 0,
 		false },
 	{ BYTES("\xab\xcd\1\0\0\1\0\1\0\0\0\0\1a\0\0\1\0\1"), DNS_MALFORMED, "", 0, false },
-	/* references, also to themselves */
+	/* compressed names, some of which refer to themselves */
 	{ BYTES(HEADER "\xc0\x0c\0\1\0\1"), DNS_MALFORMED, "", 0, false },
 	{ BYTES(HEADER "\1a\xc0\x0c\0\1\0\1"), DNS_MALFORMED, "", 0, false },
 	{ BYTES(HEADER "\x41"
 		       "a\0\0\1\0\1"),
 		DNS_MALFORMED, "", 0, false },
-	/* an early end */
+	/* packets that end early */
 	{ BYTES(HEADER), DNS_MALFORMED, "", 0, false },
 	{ BYTES(HEADER "\5a"), DNS_MALFORMED, "", 0, false },
 	{ BYTES(HEADER "\1a"), DNS_MALFORMED, "", 0, false },
@@ -123,7 +123,7 @@ static void writes_answers(void **state)
 		(struct str)BYTES("\xab\xcd\x81\x80\0\1\0\0\0\0\0\0\1A\0\0\1\0\1"));
 	expect_answer(query, DNS_NO_NAME, NULL,
 		(struct str)BYTES("\xab\xcd\x81\x83\0\1\0\0\0\0\0\0\1A\0\0\1\0\1"));
-	/* A question that cannot be read is not repeated. */
+	/* A question that cannot be read is left out of the answer. */
 	expect_answer((struct str)BYTES(HEADER "\5a"), DNS_MALFORMED, NULL,
 		(struct str)BYTES("\xab\xcd\x81\x81\0\0\0\0\0\0\0\0"));
 }

@@ -1,4 +1,4 @@
-/* domains: what a host is, odd spellings of addresses, classes of addresses, rules. */
+/* domains: forms of hosts, unusual spellings of addresses, classes of addresses, and rules. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

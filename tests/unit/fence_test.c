@@ -1,4 +1,4 @@
-/* fence: nothing new is mounted, and what is there may still be moved about. */
+/* fence: no new file system can be mounted, but existing mounts can still be moved. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -19,7 +19,7 @@
 
 #include "sandbox/fence.h"
 
-#define MAGIC 0xC0ED0000ul /* what mount(8) of old set, and the kernel ignores */
+#define MAGIC 0xC0ED0000ul /* old versions of mount(8) set this; the kernel ignores it */
 #define SKIPPED 99
 
 static const struct attempt {
@@ -40,7 +40,10 @@ static const struct attempt {
 	{ "another", NULL, MS_SLAVE, false },
 };
 
-/* In a child: the number of the first attempt that went wrong, from 1; 0 all right. */
+/*
+ * Make the attempts in a child.  Returns the number of the first wrong one, from 1, or 0 if all are
+ * right.
+ */
 static int try_all(const char *dir)
 {
 	struct err err = { 0 };
@@ -67,11 +70,14 @@ static int try_all(const char *dir)
 static void refuses_what_is_new_only(void **state)
 {
 	const char *preloaded = getenv("LD_PRELOAD");
-	/* Its own: what has somebody's mounts in it an ordinary user may not bind. */
+	/*
+	 * Use a directory without mounts in it: an ordinary user may not bind a directory with
+	 * mounts of another user in it.
+	 */
 	char dir[] = "/tmp/strata-fence.XXXXXX";
 	int status;
 
-	/* Valgrind makes system calls of its own, and mounts with no type are none to it. */
+	/* Valgrind makes system calls of its own, and does not support mounts without a type. */
 	if (preloaded && strstr(preloaded, "vgpreload")) {
 		printf("# skip: valgrind\n");
 		skip();

@@ -1,4 +1,4 @@
-/* fileops: files are read, replaced, edited and looked at inside, and nowhere else. */
+/* fileops: files in the workspace are read, replaced, edited and inspected, and no others. */
 #include <errno.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -54,7 +54,7 @@ static void assert_content(struct fixture *fixture, const char *text)
 	assert_memory_equal(fixture->reply.content.ptr, text, strlen(text));
 }
 
-/* ERR_DENIED, or the errno of ERR_SYSTEM. */
+/* number is ERR_DENIED, or the errno of ERR_SYSTEM. */
 static void assert_refused(struct fixture *fixture, int r, int number)
 {
 	if (r >= 0)
@@ -194,7 +194,7 @@ static void magic_links_are_not_followed(void **state)
 		fileops_read(&fixture->ops, &request, &fixture->reply, &fixture->err), ELOOP);
 	request.path = str_of(fixture_path(fixture, "in/f"));
 	assert_int_equal(fileops_read(&fixture->ops, &request, &fixture->reply, &fixture->err), 0);
-	/* With all of "/" allowed, absolute links are as good as others. */
+	/* If all of "/" is allowed, absolute links are allowed, too. */
 	fixture_link(fixture, fixture_path(fixture, "in/f"), "in/absolute");
 	assert_int_equal(do_read(fixture, "in/absolute", -1, -1, WIRE_BYTES), 0);
 	assert_content(fixture, "abc");

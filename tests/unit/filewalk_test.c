@@ -1,11 +1,14 @@
-/* filewalk, globwalk, grepfiles: what is found, in which order, and what is left out. */
+/*
+ * filewalk, globwalk, grepfiles: the files that are found, their order, and the files that are left
+ * out.
+ */
 #include <errno.h>
 
 #include "worker/globwalk.h"
 #include "worker/grepfiles.h"
 #include "worker_fixture.h"
 
-/* The paths below "in" that a pattern finds, a space behind each. */
+/* Returns the paths below "in" that a pattern finds, each with a space after it. */
 static const char *glob(struct fixture *fixture, const char *pattern, bool no_ignore)
 {
 	struct wire_request request = { .kind = WIRE_GLOB,
@@ -26,7 +29,7 @@ static const char *glob(struct fixture *fixture, const char *pattern, bool no_ig
 	return arena_strdup(&fixture->arena, out.data);
 }
 
-/* "FILE:LINE:TEXT" and a space for each match. */
+/* Returns "FILE:LINE:TEXT" and a space for each match. */
 static const char *grep(
 	struct fixture *fixture, const char *pattern, const char *include, int64_t most)
 {
@@ -110,7 +113,7 @@ static void leaves_out_what_is_ignored(void **state)
 	assert_non_null(
 		strstr(glob(fixture, "**", true), ".git/info/exclude .gitignore .hidden.c"));
 	assert_string_equal(grep(fixture, "one", NULL, -1), "a/b/y.c:1:one a/x.c:1:one ");
-	/* A repository inside has its own rules only. */
+	/* A repository below the start has only its own rules. */
 	fixture_mkdir(fixture, "in/z/.git");
 	assert_string_equal(glob(fixture, "z/*", false), "z/\xff.c ");
 }

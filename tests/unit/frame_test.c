@@ -1,4 +1,7 @@
-/* frame: what arrives in pieces is put together, and each way of ending is told from the others. */
+/*
+ * frame: frames that arrive in pieces are put together, and the different ends of input are
+ * distinguished.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +45,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The peer sends these bytes, and nothing more if that is all. */
+/* Send these bytes to the reader.  If all is set, close the connection afterwards. */
 static void arrive(struct pair *pair, const void *bytes, size_t len, bool all)
 {
 	assert_int_equal(write(pair->theirs, bytes, len), len);

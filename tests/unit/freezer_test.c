@@ -1,4 +1,4 @@
-/* freezer: processes that do not stop as easily as others. */
+/* freezer: processes that are hard to stop. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -29,9 +29,9 @@
 #define COUNTS_MS 50
 #define PATIENCE_MS 30000
 #define ROUNDS_MAX 200
-#define ROUND_MS 100 /* the freezer lets go after that time, and tries again */
+#define ROUND_MS 100 /* the freezer continues the processes after this time, and tries again */
 
-static volatile unsigned *counter; /* shared with the processes to be frozen */
+static volatile unsigned *counter; /* memory shared with the processes that are frozen */
 static int fake_proc = -1;
 
 static void sleep_ms(long ms)
@@ -57,7 +57,7 @@ static bool counts(void)
 	return *counter != before;
 }
 
-/* That it does at last: on a busy machine others may have their turn first. */
+/* Whether the counter goes on.  On a busy machine this may take a while. */
 static bool goes_on(void)
 {
 	for (int ms = 0; ms < PATIENCE_MS; ms += COUNTS_MS)
@@ -85,7 +85,7 @@ static void *count_in_thread(void *arg)
 	return NULL;
 }
 
-/* The first thread does nothing: what counts are the others. */
+/* Start threads that count.  The first thread does nothing. */
 static void have_threads(void)
 {
 	pthread_t thread;
@@ -164,11 +164,11 @@ static int waits_for_vfork(struct freezer *freezer)
 	if (counts())
 		return 2;
 	freezer_continue(freezer);
-	/* When the child has ended, the parent goes on. */
+	/* The parent goes on when the child has ended. */
 	return goes_on() ? 0 : 3;
 }
 
-/* The child writes for as long as it lives, the parent waits for it as long. */
+/* The child counts for ever, and its parent waits in vfork for ever. */
 static int stops_a_long_vfork(struct freezer *freezer)
 {
 	struct err err = { 0 };
@@ -177,7 +177,10 @@ static int stops_a_long_vfork(struct freezer *freezer)
 	(void)child(vfork_in_thread);
 	while (!*counter)
 		sleep_ms(1);
-	/* Without letting anybody go in between, each time that nobody else has the processors. */
+	/*
+	 * The freezer must stop the processes without continuing them in between.  This is checked
+	 * for the rounds in which the machine is not busy.
+	 */
 	int at_once = 0;
 	for (int round = 0; at_once < 5 && round < ROUNDS_MAX; round++) {
 		int64_t began = when_monotonic();
@@ -195,8 +198,9 @@ static int stops_a_long_vfork(struct freezer *freezer)
 }
 
 /*
- * A process that nothing stops is hard to come by: a /proc that tells of one will do.  It tells of
- * the counting process, too, the second of the namespace, so that the freezer lets it go.
+ * The test uses a fake /proc with a process that does not stop, since such a process is hard to
+ * make.  The fake /proc also has the counting process, which is the second one of the namespace.
+ * So the freezer continues this process.
  */
 static int names_who_does_not_stop(struct freezer *freezer)
 {
@@ -210,7 +214,7 @@ static int names_who_does_not_stop(struct freezer *freezer)
 		return 1;
 	if (!strstr(err.text, "process 4242 (stuck) did not stop"))
 		return 2;
-	/* And it left nobody stopped. */
+	/* The freezer has left no process stopped. */
 	return goes_on() ? 0 : 3;
 }
 
@@ -241,7 +245,10 @@ static int kills_a_session(struct freezer *freezer)
 
 /* ------------------------------------------------------------------------ outside */
 
-/* The first process of the namespaces: 100 and more when they cannot be made. */
+/*
+ * Run the test as the first process of new namespaces.  The status is 100 or more if they cannot be
+ * made.
+ */
 static int in_namespace(int (*test)(struct freezer *))
 {
 	struct freezer freezer = { .cgroup = CGROUP_INIT };

@@ -1,4 +1,4 @@
-/* gitignore: git itself is asked about random rules and paths, and gives the same answers. */
+/* gitignore: for random rules and paths, the results are the same as those of git itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,7 +76,10 @@ static void write_file(const char *path, const struct buf *text)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* What git says: one line a path, "SOURCE:LINE:PATTERN\tPATH", with an empty source for no rule. */
+/*
+ * Ask git about the paths.  It prints one line for each: "SOURCE:LINE:PATTERN\tPATH".  The source
+ * is empty if no rule matches.
+ */
 static void ask_git(bool *ignored, size_t n)
 {
 	char line[512];
@@ -96,7 +99,7 @@ static void ask_git(bool *ignored, size_t n)
 	assert_int_equal(pclose(answers) >> 8 & ~1, 0);
 }
 
-/* As a walk does: nothing below an ignored directory is looked at. */
+/* Judge a path as a walk does, which does not enter ignored directories. */
 static bool is_ignored(const struct gitignore *top, const struct gitignore *below, const char *path)
 {
 	owned(buf_release) struct buf full = BUF_INIT;
@@ -107,8 +110,7 @@ static bool is_ignored(const struct gitignore *top, const struct gitignore *belo
 		buf_add(&full, name.ptr, name.len);
 		const struct gitignore *rules =
 			str_starts((struct str){ full.data, full.len }, STR("/r/a/")) ? below : top;
-		bool is_dir =
-			rest.len || !strcmp(path, "a"); /* the only one that is really there */
+		bool is_dir = rest.len || !strcmp(path, "a"); /* only this directory exists */
 		if (gitignore_has(rules, (struct str){ full.data, full.len }, is_dir))
 			return true;
 	}

@@ -1,4 +1,7 @@
-/* grantwire: requests and answers that are written can be read, and what is odd is refused. */
+/*
+ * grantwire: requests and answers that were written can be read again, and malformed ones are
+ * refused.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,7 +99,7 @@ static void an_answer_comes_through(void **state)
 		grantwire_read_answer(STR("{\"selected\":1}"), &arena, &read, &err), -ERR_INVALID);
 }
 
-/* Whatever a command is called, the answer fits into a message. */
+/* An answer fits into a message, whatever the length of the command. */
 static void a_long_command_is_shortened(void **state)
 {
 	static char text[100000];

@@ -1,4 +1,4 @@
-/* hash: SHA-256 as FIPS 180-4 has it, whole and in pieces, and its text. */
+/* hash: SHA-256 as in FIPS 180-4, for whole contents and for pieces, and its text form. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* hostname: one spelling of each host, and no bytes that no host has. */
+/* hostname: each host has one spelling, and bytes that cannot occur in hosts are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

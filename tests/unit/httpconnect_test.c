@@ -1,4 +1,7 @@
-/* httpconnect: the host that a proxy is asked for, and the request that the host gets. */
+/*
+ * httpconnect: the host that a program requests from the proxy, and the request that this host
+ * gets.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +23,7 @@ static void read_request(const char *line, const char *headers, struct httphead_
 
 static const struct {
 	const char *line;
-	const char *host; /* NULL: refused */
+	const char *host; /* NULL: the request is refused */
 	uint16_t port;
 } targets[] = {
 	{ "CONNECT a.org:443", "a.org", 443 },
@@ -101,7 +104,7 @@ static void rewrites_requests(void **state)
 
 static const struct {
 	const char *line, *headers;
-	const char *host; /* NULL: none, or two */
+	const char *host; /* NULL: the request names no host, or two */
 	uint16_t port;
 } named[] = {
 	{ "GET /", "Host: A.org\r\n", "a.org", 80 },

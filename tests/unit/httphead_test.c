@@ -1,4 +1,7 @@
-/* httphead: heads that everybody reads alike, and bodies that end where they end. */
+/*
+ * httphead: accepts only heads that all programs read in the same way, and finds the ends of
+ * bodies.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,7 +115,7 @@ static void refuses_long_heads(void **state)
 		httphead_read((struct str){ text.data, text.len }, &request), HTTPHEAD_BAD);
 }
 
-/* What follows a head; the bytes that belong to its body. */
+/* Each case has the bytes after a head, and the number of those that belong to the body. */
 static const struct {
 	const char *head;
 	struct str rest;

@@ -76,7 +76,10 @@ static void writes_one_document_after_another(void **state)
 	assert_string_equal(json.out.data, "1\n[]\n");
 }
 
-/* Elements written elsewhere, in two parts of which one is empty, are where they belong. */
+/*
+ * Parts that were written elsewhere are inserted in the right places.  One of the two parts is
+ * empty.
+ */
 static void puts_parts_in_their_place(void **state)
 {
 	for (int pretty = 0; pretty < 2; pretty++) {
@@ -148,7 +151,7 @@ static int gather(void *arg, const char *bytes, size_t len)
 	return 0;
 }
 
-/* Of any size: a large one goes past the buffer of the whole. */
+/* The parts have all sizes: a large part is longer than the buffer of the whole document. */
 static void drains_parts_in_their_order(void **state)
 {
 	static const size_t sizes[] = { 10, 200000, 0, 70000, 5 };
@@ -263,7 +266,7 @@ static void quotes_what_a_key_needs(void **state)
 struct counter {
 	size_t calls;
 	size_t bytes;
-	size_t fail_at; /* the call that fails, counted from 1 */
+	size_t fail_at; /* number of the call that fails, counted from 1 */
 };
 
 static int count_bytes(void *arg, const char *bytes, size_t len)

@@ -131,7 +131,7 @@ static const struct {
 	{ "\"\u00e4\u20ac\U0001f600\"", STR("\u00e4\u20ac\U0001f600") },
 	{ "\"\\udc80z\\uDCFF\"", STR("\x80z\xff") },
 	{ "\"\\udcc3\\udca4\"", STR("\xc3\xa4") },
-	/* The second half of a pair is no byte, even where it looks like one. */
+	/* The second half of a pair is not decoded as a byte, even if it has the value of one. */
 	{ "\"\\ud83d\\udc80\"", STR("\U0001f480") },
 	{ "\"\\ud83d\\udc80\\udc80\"", STR("\U0001f480\x80") },
 	{ "\"\\u0000\"", STR("\0") },
@@ -199,7 +199,7 @@ static void refuses_what_is_not_json(void **state)
 		STR("\"a\nb\""),
 		STR("\"a\0b\""),
 		STR("\"\x80\""),
-		STR("\"\xed\xb2\x80\""), /* a surrogate as such, not escaped */
+		STR("\"\xed\xb2\x80\""), /* a surrogate that is not escaped */
 		STR("\"\\ud800\""),
 		STR("\"\\ud83dx\""),
 		STR("\"\\udc7f\""),
@@ -209,7 +209,7 @@ static void refuses_what_is_not_json(void **state)
 		STR("9223372036854775808"),
 		STR("1e400"),
 		STR("\xef\xbb\xbf{}"),
-		STR("\"\\ud83d\"\\udc00"), /* a pair that the end of the string divides */
+		STR("\"\\ud83d\"\\udc00"), /* a pair that is cut by the end of the string */
 		STR("-"),
 		STR("1e"),
 		STR("1e+"),
@@ -327,7 +327,10 @@ static void takes_a_larger_text_where_that_is_allowed(void **state)
 	assert_null(jsonread_new_max((struct str){ text, len }, len - 1, &err));
 }
 
-/* The parts of a text as one line, "key=value;" each; "!" where it ends in an error. */
+/*
+ * Write the parts of a text as one line, in the form "key=value;", with "!"  at the end after an
+ * error.
+ */
 static void parts_of(const char *text, struct buf *out)
 {
 	struct jsonread_parts parts;

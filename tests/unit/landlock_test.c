@@ -1,4 +1,4 @@
-/* landlock: what a domain refuses, and what it leaves. */
+/* landlock: the actions that a domain refuses, and the actions that it allows. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -31,7 +31,7 @@
 static char top[] = "/tmp/strata-landlock.XXXXXX";
 static int top_fd;
 
-/* The path of a file below the directory of the test. */
+/* Returns the path of a file in the directory of the test. */
 static const char *in_top(const char *name)
 {
 	static char paths[8][128];
@@ -71,7 +71,7 @@ static int teardown(void **state)
 	return tempdir_remove(top);
 }
 
-/* What a system call returned: 0, or the error. */
+/* Returns the error of a system call, or 0. */
 static int refused(long r)
 {
 	return r < 0 ? errno : 0;
@@ -84,7 +84,10 @@ static int refused_open(const char *path, int flags)
 	return refused(fd);
 }
 
-/* Run what is checked in a child that has entered the domain; each check is a line there. */
+/*
+ * Check an action in a child that has entered the domain.  Each CHECK prints a line for a wrong
+ * result.
+ */
 #define CHECK(what, expected)                                                                      \
 	do {                                                                                       \
 		int got_ = (what);                                                                 \
@@ -122,7 +125,7 @@ static void skip_below(int abi)
 {
 	if (landlock_abi() >= abi)
 		return;
-	/* Valgrind does not know the calls. */
+	/* Valgrind does not support these system calls. */
 	const char *preloaded = getenv("LD_PRELOAD");
 	if (preloaded && strstr(preloaded, "vgpreload"))
 		printf("# skip: valgrind\n");
@@ -217,7 +220,10 @@ static int check_no_moves_below_another(void)
 	return enter(&more) ? check_no_moves() : 2;
 }
 
-/* One domain has the files and the scopes, since a second one without files forbids moves. */
+/*
+ * One domain has the rules about files and the scopes, since a second domain without files forbids
+ * moves.
+ */
 static void moves_between_directories(void **state)
 {
 	const struct landlock_rule list[] = {
@@ -278,7 +284,7 @@ static void forbids_mounts(void **state)
 
 /* --------------------------------------------------------- ports, sockets, signals */
 
-/* A listening socket on a port of the kernel's choice. */
+/* Open a socket that listens on a port that the kernel chooses. */
 static int listen_anywhere(uint16_t *port)
 {
 	struct sockaddr_in address = {
@@ -350,7 +356,7 @@ static int check_scopes(void)
 	CHECK(refused(connect(fd, (const struct sockaddr *)&abstract, sizeof(abstract))), EPERM);
 	CHECK(refused(kill(getppid(), 0)), EPERM);
 	CHECK(refused(kill(getpid(), 0)), 0);
-	/* Without rules about files, all files stay, and mounts are possible. */
+	/* Without rules about files, all files can be used, and mounts are possible. */
 	CHECK(refused_open(in_top("hidden/file"), O_RDWR), 0);
 	return failed;
 }

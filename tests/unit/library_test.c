@@ -1,4 +1,7 @@
-/* library: what is there is loaded once; what is missing is named, with its package. */
+/*
+ * library: an existing library is loaded once, and the error for a missing one names the library
+ * and its package.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,7 +82,7 @@ static void names_what_is_missing(void **state)
 			.start = refuse };
 
 		starts = 0;
-		/* The second time nothing is tried, and the answer is the same. */
+		/* The second call does not try again, and gives the same result. */
 		for (int again = 0; again < 2; again++) {
 			struct err err = { 0 };
 

@@ -1,4 +1,4 @@
-/* lineage: what became of a path over the snapshots, and who wrote each line of it. */
+/* lineage: the versions of a path over the snapshots, and the author of each line of a file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #define START (1000 * WHEN_SECOND)
 #define MINUTE (60 * WHEN_SECOND)
 
-/* A line of nodes, a tree each; main is on the last. */
+/* Make nodes in one line of descent, one for each tree.  The workspace main is at the last node. */
 static void tell_history(struct past *past, const char *const *trees, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -45,7 +45,10 @@ struct heard {
 	int answer;
 };
 
-/* "0+ 2* 3-": came, changed, went; "=" when it is all the same. */
+/*
+ * Append a version to the text, in the form "0+ 2* 3-": the path was added, changed and removed.
+ * "=" means that all is the same.
+ */
 static int hear(void *arg, const struct lineage_version *version, struct err *err)
 {
 	struct heard *heard = arg;
@@ -112,7 +115,7 @@ static void tells_when_a_path_came_changed_and_went(void **state)
 		assert_versions(past, NULL, cases[i].path, cases[i].versions);
 		assert_versions(past, past->id[COUNT(story) - 1], cases[i].path, cases[i].versions);
 	}
-	/* What a node descends from, and no more. */
+	/* Only the ancestors of a node are searched. */
 	assert_versions(past, past->id[4], "a", "1+ 3* 4*");
 	assert_versions(past, past->id[0], "a", "");
 }
@@ -272,7 +275,10 @@ static void there_are_lines_only_in_text(void **state)
 	assert_blame(past, past->id[0], "d/x", "1:0:1\n");
 }
 
-/* Lines that come and go at random, against an account of them kept here. */
+/*
+ * Lines are added and removed at random, and the results are compared with a record that is kept
+ * here.
+ */
 static void agrees_with_a_plain_account(void **state)
 {
 	enum { VERSIONS = 40, LINES_MAX = 60 };
@@ -310,7 +316,7 @@ static void agrees_with_a_plain_account(void **state)
 		if (!v)
 			past_workspace(past, "main", past->id[0]);
 	}
-	/* Every line is another, so there is one right answer. */
+	/* All lines are different, so there is only one right answer. */
 	for (size_t i = 0; i < n; i++)
 		buf_addf(&want, "%zu:%d:line-%d\n", i + 1, lines[i].origin, lines[i].text);
 	assert_blame(past, NULL, "f", want.data);

@@ -1,4 +1,4 @@
-/* linesearch: the lines that regex_find finds one at a time, whatever way is taken. */
+/* linesearch: finds the same lines as regex_find does one at a time, whichever method it uses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,7 @@ static void random_text(struct buf *out, unsigned most)
 
 static unsigned random_flags(void)
 {
-	/* Most patterns are compiled without flags, since most are used so. */
+	/* Most patterns are compiled without flags, since this is the common case. */
 	static const unsigned flags[] = { 0, 0, LINESEARCH_DROP_CR, LINESEARCH_DROP_CR,
 		LINESEARCH_IGNORE_CASE, LINESEARCH_LITERAL,
 		LINESEARCH_LITERAL | LINESEARCH_IGNORE_CASE,
@@ -55,7 +55,7 @@ static unsigned random_flags(void)
 	return flags[chance(sizeof(flags) / sizeof(flags[0]))];
 }
 
-/* The offset of each matching line and of its match, found one by one. */
+/* Write the offset of each matching line and of its match, found one at a time. */
 static void find_singly(const char *pattern, unsigned flags, struct str text, struct buf *out)
 {
 	struct err err = { 0 };

@@ -1,4 +1,4 @@
-/* listeners: which ports of this network namespace programs listen on. */
+/* listeners: finds the ports of this network namespace on which programs listen. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,10 @@ static union netspace_address address_of(int family, const char *text)
 	return address;
 }
 
-/* A socket on a port that the kernel chooses, which address gets.  -1: there is no such family. */
+/*
+ * Bind a socket to a port that the kernel chooses, and store it in address.  Returns -1 if the
+ * kernel does not have this family.
+ */
 static int bind_to(union netspace_address *address)
 {
 	socklen_t len = sizeof(*address);

@@ -1,4 +1,7 @@
-/* lock: one process at a time, known by name, and gone with it. */
+/*
+ * lock: one process at a time holds a lock, others learn its name, and the lock ends with the
+ * process.
+ */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -67,7 +70,10 @@ static int teardown(void **state)
 
 #define place_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-/* Another process takes the lock and keeps it, for ms milliseconds or (0) until it is killed. */
+/*
+ * In another process, take the lock and hold it for ms milliseconds.  If ms is 0, hold it until the
+ * process is killed.
+ */
 static void hold(struct place *place, enum lock_mode mode, const char *what, unsigned ms)
 {
 	int fds[2];
@@ -116,7 +122,7 @@ static void names_who_holds_it(void **state)
 	assert_string_not_equal(place->err.hint, "");
 	assert_int_equal(
 		lock_take(place->fd, "lock", LOCK_SHARED, 0, "log", &place->err), -ERR_BUSY);
-	/* Another lock is free. */
+	/* A lock with another name is free. */
 	owned_fd int other =
 		lock_take(place->fd, "other", LOCK_EXCLUSIVE, 0, "commit", &place->err);
 	assert_true(other >= 0);
@@ -130,7 +136,7 @@ static void is_free_once_the_holder_was_killed(void **state)
 	end_holder(place);
 	owned_fd int fd = lock_take(place->fd, "lock", LOCK_EXCLUSIVE, 0, "gc", &place->err);
 	assert_true(fd >= 0);
-	/* The name of the dead, which was longer, is gone: there are blanks instead. */
+	/* The name of the dead holder, which was longer, is overwritten with blanks. */
 	char text[256] = "", want[128];
 	assert_true(at_pread_full(fd, text, sizeof(text) - 1, 0) > 0);
 	int n = snprintf(want, sizeof(want), "process %d (strata gc)\n", (int)getpid());
@@ -162,7 +168,10 @@ static void many_may_share_it(void **state)
 	assert_string_equal(place->err.text, "in use by another process");
 }
 
-/* Who shares it writes no name, and the last one written may be long gone. */
+/*
+ * A process that shares the lock writes no name.  The name in the file may be that of an earlier
+ * holder, so it must not be reported.
+ */
 static void does_not_blame_the_dead(void **state)
 {
 	struct place *place = *state;

@@ -1,4 +1,7 @@
-/* mapped: which files of a tree this process has mapped for writing, by any of their names. */
+/*
+ * mapped: finds the files of a tree that this process has mapped for writing, by any of their
+ * names.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -116,7 +119,7 @@ static void only_what_can_be_stored_to(void **state)
 	assert_false(mapped_may_have(&later, ino_of("a")));
 }
 
-/* mprotect(2) makes it writable without a fault that would move the times. */
+/* mprotect(2) makes the mapping writable without a fault that would change the times. */
 static void what_can_become_writable(void **state)
 {
 	char *page = map("a", PROT_READ | PROT_WRITE, MAP_SHARED);
@@ -139,7 +142,7 @@ static void by_any_name(void **state)
 	assert_int_equal(unlinkat(live, "a", 0), 0);
 	owned(mapped_release) struct mapped mapped = look(NULL);
 	assert_string_equal(path_of(&mapped, "x\ny"), "x\ny");
-	/* The name it was mapped by is gone; the file is not. */
+	/* The name by which the file was mapped is removed, but the file still exists. */
 	assert_true(mapped_may_have(&mapped, ino_of("b")));
 	munmap(odd, PAGE);
 	munmap(linked, PAGE);
@@ -163,7 +166,7 @@ static void not_what_is_left_out(void **state)
 	assert_false(mapped_may_have(&mapped, ino_of("d/a.log")));
 	assert_false(mapped_may_have(&mapped, ino_of("d/e")));
 	assert_false(mapped_may_have(&mapped, ino_of("d/own/db")));
-	/* By its other name it is not left out, and nobody has stored to that name. */
+	/* By its other name the file is not left out.  No program has stored to it by that name. */
 	assert_int_equal(linkat(live, "d/a.log", live, "b", 0), 0);
 	owned(mapped_release) struct mapped linked = look(&tree);
 	assert_true(mapped_may_have(&linked, ino_of("b")));
@@ -172,7 +175,7 @@ static void not_what_is_left_out(void **state)
 		munmap(pages[i], PAGE);
 }
 
-/* Once its pages are protected, a store to the same page is seen again. */
+/* After the pages of a file are protected, a further store to the same page is noticed. */
 static void a_store_changes_the_state(void **state)
 {
 	char *page = map("a", PROT_READ | PROT_WRITE, MAP_SHARED);
@@ -199,7 +202,10 @@ static void a_store_changes_the_state(void **state)
 	assert_int_equal(mapped_state(&none, live), 0);
 }
 
-/* A child that maps a file of a directory, and stores a byte there for each byte it reads. */
+/*
+ * Start a child that maps a file of a directory.  It stores one byte for each byte that it reads
+ * from input.
+ */
 static pid_t start_program(int dir, int input, int output)
 {
 	pid_t pid = fork();
@@ -236,7 +242,10 @@ static uint64_t state_of(int dir, pid_t pid)
 	return mapped_state(&mapped, dir);
 }
 
-/* Where stores leave no trace, a program that does not run changes nothing. */
+/*
+ * Where stores leave no trace, a file counts as unchanged while the program that maps it does not
+ * run.
+ */
 static void a_program_that_sleeps_does_not(void **state)
 {
 	char memory[] = "/dev/shm/mapped_test.XXXXXX", byte;
@@ -258,7 +267,7 @@ static void a_program_that_sleeps_does_not(void **state)
 	uint64_t after = state_of(dir, pid);
 	assert_true(after != before);
 	assert_true(state_of(dir, pid) == after);
-	/* The child has the other end, too, so it is not told to end. */
+	/* The child has the other end of the pipe, too, so closing the pipe would not end it. */
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(state_of(dir, 0) == 0);

@@ -1,4 +1,4 @@
-/* maskfs: what is refused, and who hears of it. */
+/* maskfs: the accesses that are refused, and their reports. */
 #include "sandbox_fixture.h"
 
 #include <poll.h>
@@ -22,7 +22,7 @@ static const struct maskfs_node nodes[] = {
 };
 #define N_NODES (sizeof(nodes) / sizeof(nodes[0]))
 
-/* The last that was told. */
+/* The last access that was reported. */
 struct told {
 	size_t node;
 	char path[64];
@@ -40,14 +40,19 @@ static void note(void *arg, size_t node, const char *path, pid_t pid)
 	told->times++;
 }
 
-/* The server of one test, in a mount namespace of its own, with the masks in the place. */
+/*
+ * The server of one test, in a mount namespace of its own.  The masks are mounted in the place of
+ * the test.
+ */
 struct served {
 	struct maskfs *fs;
 	struct told told;
 	char path[300];
 };
 
-/* Not an assertion of cmocka, which would go on in a process that has to serve. */
+/*
+ * Ends the process on failure.  An assertion of cmocka would go on in a process that has to serve.
+ */
 #define must(condition)                                                                            \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \
@@ -67,7 +72,7 @@ static int enter_private(void)
 		       : 0;
 }
 
-/* Ask in a child while we serve; the child's exit status. */
+/* Call ask in a child while this process serves.  Returns the child's exit status. */
 static int asked(struct served *served, int (*ask)(const char *dir))
 {
 	int status = 0;
@@ -104,7 +109,7 @@ static int begin(struct place *place, struct served *served)
 	return 0;
 }
 
-/* Run a test in a child, whose namespaces go with it. */
+/* Run a test in a child, so that its namespaces end with it. */
 static void in_child(void **state, void (*test)(struct place *place, struct served *served))
 {
 	struct place *place = *state;
@@ -115,7 +120,7 @@ static void in_child(void **state, void (*test)(struct place *place, struct serv
 	int device = maskfs_open(&why);
 
 	if (device < 0) {
-		/* On most machines the device is for everyone. */
+		/* On most machines every user may open the device. */
 		printf("# skip: %s\n", why.errno_value == EACCES ? "not root" : why.text);
 		skip();
 	}
@@ -234,7 +239,7 @@ static int find_the_hole(const char *dir)
 static const struct {
 	int (*ask)(const char *dir);
 	size_t node;
-	const char *path; /* NULL: nothing is told */
+	const char *path; /* NULL: nothing is reported */
 } cases[] = {
 	{ look_into_directory, 0, "id_rsa" },
 	{ open_directory, 0, "" },
@@ -271,7 +276,7 @@ static void refuses_and_tells(void **state)
 
 static int look_from_below(const char *dir)
 {
-	/* Other ids, and a user namespace further down. */
+	/* Become a user with other ids, in a further user namespace below. */
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
 		return 2;
 	REQUIRE(refused(open(below(dir, "0/x"), O_RDONLY)));
@@ -294,7 +299,7 @@ static int look_at_the_dead(const char *dir)
 	struct stat st;
 	int tries = 500;
 
-	/* Until the server has ended. */
+	/* Wait until the server has ended. */
 	while (stat(below(dir, "0/x"), &st) < 0 && errno != ENOTCONN && --tries)
 		sleep_ms(10);
 	REQUIRE(errno == ENOTCONN);
@@ -312,7 +317,7 @@ static void try_after_the_end(struct place *place, struct served *served)
 		close(device);
 		_exit(look_at_the_dead(served->path));
 	}
-	/* It has asked, and waits for an answer. */
+	/* The child has made its access, and waits for an answer. */
 	struct pollfd ready = { device, POLLIN, 0 };
 	must(poll(&ready, 1, 5000) == 1);
 	maskfs_free(served->fs);
@@ -362,7 +367,7 @@ static void write_file(const char *path, const char *text)
 		fprintf(stderr, "%s: %s\n", path, strerror(errno));
 }
 
-/* Root of a user namespace below ours, who may open the device as we do. */
+/* Run the tests as root of a user namespace below, who may open the device, too. */
 static int namespace_tests(void)
 {
 	if (unshare(CLONE_NEWUSER) == 0) {

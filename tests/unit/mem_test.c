@@ -1,4 +1,4 @@
-/* mem: never NULL, not even for nothing; and the end of the program when there is no more. */
+/* mem: a result is never NULL, not even for size 0, and the program ends when memory runs out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,7 +73,7 @@ static void running_out_ends_the_program(void **state)
 	close(fds[0]);
 	assert_true(n > 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
-	/* A sanitizer ends it in its own way, and says so before we can. */
+	/* A sanitizer may end the program in its own way, with its own message. */
 	if (WIFSIGNALED(status) && !strncmp(said, "strata", 6))
 		assert_string_equal(said, "strata: out of memory\n");
 	else

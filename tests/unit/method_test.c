@@ -1,6 +1,6 @@
 /*
- * method: the table, checking of parameters, limits, and what each method
- * answers on a small history.
+ * method: the table, the checks of parameters, the limits, and the answer of each method for a
+ * small history.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,11 +17,12 @@
 #define START (1000 * WHEN_SECOND)
 
 /*
- * Three snapshots a minute apart, $0 $1 $2 in what follows; HEAD is the last:
+ * The history has three snapshots, one minute apart.  They are called $0, $1 and $2 below, and HEAD
+ * is the last:
  *
- *	$0   a: one       b: keep   d/gone: bye   d/same: x
- *	$1   a: one two   b: keep   d/gone: bye   d/same: x
- *	$2   a: two       b: keep                 d/same: x   e: keep   n\xff: raw
+ * 	$0   a: one       b: keep   d/gone: bye   d/same: x
+ * 	$1   a: one two   b: keep   d/gone: bye   d/same: x
+ * 	$2   a: two       b: keep                 d/same: x   e: keep   n\xff: raw
  */
 static int world_setup(void **state)
 {
@@ -48,7 +49,7 @@ static int world_setup(void **state)
 
 #define world_test(name) cmocka_unit_test_setup_teardown(name, world_setup, past_teardown)
 
-/* $N is the id of a snapshot, ' a quote. */
+/* Replace $N by the id of a snapshot, and ' by a quotation mark. */
 static char *expand(struct past *past, const char *text)
 {
 	struct buf out = BUF_INIT;
@@ -63,11 +64,11 @@ static char *expand(struct past *past, const char *text)
 	return out.data;
 }
 
-/* What the calls of a test go to. */
+/* The objects that the calls of a test use. */
 struct asking {
 	struct past *past;
 	struct strata_family family;
-	struct provider_ops ops; /* where a test changes them */
+	struct provider_ops ops; /* the functions of the provider, which a test may replace */
 	struct registry registry;
 	struct method_context ctx;
 	struct arena arena;
@@ -92,7 +93,10 @@ static void asking_release(struct asking *asking)
 	arena_release(&asking->arena);
 }
 
-/* The reply, or NULL with asking->err; the caller frees. */
+/*
+ * Returns the reply of a method, which the caller frees.  On error, returns NULL and sets
+ * asking->err.
+ */
 static char *ask(struct asking *asking, const char *method, const char *params)
 {
 	owned_mem char *text = expand(asking->past, params);
@@ -125,7 +129,7 @@ static void expect(
 	assert_string_equal(reply, wanted);
 }
 
-/* Only one member of the reply matters: its text begins with this. */
+/* Check that the reply contains the text of part.  The rest of the reply does not matter. */
 static void expect_part(
 	struct asking *asking, const char *method, const char *params, const char *part)
 {
@@ -213,7 +217,7 @@ static void maps_errors_to_codes(void **state)
 
 static void checks_parameters_in_order(void **state)
 {
-	/* Each call is wrong in every later respect, too. */
+	/* Each call also violates all checks that come later than the one that is tested. */
 	static const struct {
 		const char *params;
 		int code;
@@ -320,7 +324,7 @@ static void knows_only_its_own_dataset(void **state)
 	refuse(&asking, "file_history", "{'dataset':'','path':'a'}", -32602);
 	refuse(&asking, "file_history", "{'dataset':' box','path':'a'}", -32602);
 	refuse(&asking, "file_history", "{'dataset':null,'path':'a'}", -32602);
-	/* Names that were given before there was a rule keep working. */
+	/* Names that were in use before there was a rule for names are still accepted. */
 	asking.family.provider.provider.dataset = asking.registry.main = "m\u00fcll";
 	expect_part(&asking, "list_dir", "{'snapshot':'m\u00fcll@$0','path':'d'}", "'gone'");
 }
@@ -337,7 +341,7 @@ static void makes_paths_plain_and_repeats_them_as_given(void **state)
 	refuse(&asking, "list_dir", "{'snapshot':'$0','path':'a/b'}", -32002);
 	refuse(&asking, "list_dir", "{'snapshot':'$0','path':'a'}", -32002);
 	refuse(&asking, "read_file", "{'snapshot':'$0','path':'d'}", -32002);
-	/* Two dots are special only alone. */
+	/* Two dots have a special meaning only as a whole component. */
 	refuse(&asking, "read_file", "{'snapshot':'$0','path':'..a'}", -32002);
 	assert_non_null(strstr(asking.err.text, "no path"));
 }
@@ -406,7 +410,7 @@ static void ends_a_reply_that_grows_too_large_and_goes_on_from_there(void **stat
 	size_t rows = 0;
 	char params[100] = "{'snapshot':'$2','pattern':'*'}";
 
-	/* Room for a few rows besides what always follows them. */
+	/* The reply has room for a few rows, besides the members that always follow them. */
 	asking.ctx.reply_max = 4096 + 220;
 	for (int calls = 0; calls < 10; calls++) {
 		owned_mem char *reply = ask(&asking, "find_files", params);
@@ -543,7 +547,7 @@ static void reads_files_whole_and_in_parts(void **state)
 		"'encoding':'base64','content':'//4=','truncated':false}");
 	expect_part(&asking, "read_file", "{'snapshot':'$3','path':'zero'}",
 		"'size':0,'bytes_returned':0,'encoding':'utf-8','content':'','truncated':false}");
-	/* A limit inside a character gives the whole ones before it. */
+	/* If the limit lies within a character, the reply ends before this character. */
 	expect_part(&asking, "read_file", "{'snapshot':'$3','path':'text','max_bytes':4}",
 		"'bytes_returned':2,'encoding':'utf-8','content':'\u00e4','truncated':true}");
 	expect_part(&asking, "read_file", "{'snapshot':'$3','path':'text','max_bytes':1}",
@@ -632,7 +636,7 @@ static void finds_lines(void **state)
 		"'truncated':false}");
 	expect_part(&asking, "content_grep", "{'snapshot':'$1','pattern':'.','path':'d/gone'}",
 		"'base':'d/gone','matches':[{'path':'d/gone','line':1,'text':'bye'}]");
-	/* A file is left at its first line that is not UTF-8. */
+	/* The search of a file ends at its first line that is not UTF-8. */
 	expect_part(&asking, "content_grep", "{'snapshot':'$3','pattern':'x','path':'latin'}",
 		"'matches':[{'path':'latin','line':1,'text':'x1'}],'truncated':false");
 }
@@ -655,7 +659,7 @@ static void sums_up_sizes(void **state)
 		"{'path':'a','type':'file','bytes':8},"
 		"{'path':'b','type':'file','bytes':4},"
 		"{'path':'d','type':'dir','bytes':4}],'walked_entries':5,'truncated':false}");
-	/* What cannot be among the largest is not gone into. */
+	/* A directory that cannot be among the largest is not walked. */
 	expect_part(&asking, "top_consumers", "{'snapshot':'$1','path':'','n':2}",
 		"'walked_entries':3,'truncated':false}");
 	expect_part(&asking, "top_consumers", "{'snapshot':'$1','path':'','max_entries':1}",
@@ -675,7 +679,7 @@ static void follows_a_path_through_time(void **state)
 		"{'snapshot':'box@$1','creation':1060,'present':true,'size':3,'mtime':0,"
 		"'is_symlink':false},"
 		"{'snapshot':'box@$2','creation':1120,'present':false}]}");
-	/* Below a file there is nothing. */
+	/* A path below a file does not exist. */
 	expect_part(&asking, "file_history", "{'dataset':'box','path':'a/b/c'}",
 		"{'snapshot':'box@$1','creation':1060,'present':false}");
 	expect(&asking, "snapshots_containing", "{'dataset':'box','path':'d/gone','after':'@1001'}",
@@ -693,7 +697,7 @@ static void follows_a_path_through_time(void **state)
 		"{'dataset':'box','path':'none','last':null}");
 }
 
-/* A is back in a fourth snapshot. */
+/* Add a fourth snapshot in which A exists again. */
 static void add_return_of_a(struct past *past)
 {
 	struct hash tree = past_tree(past, "a=one\n");
@@ -717,7 +721,7 @@ static void tells_the_versions_of_a_file(void **state)
 		"{'snapshot':'box@$3','creation':2000}]},",
 		hash_hex(&hash, hex));
 	expect_part(&asking, "versions_of", "{'dataset':'box','path':'a'}", expected);
-	/* Of a longer file the hash is that of the part that was read. */
+	/* For a longer file, the hash is that of the part that was read. */
 	hash_of("one", 3, &hash);
 	snprintf(expected, sizeof(expected), "[{'sha256':'%s','size':4,'truncated':true,",
 		hash_hex(&hash, hex));
@@ -770,7 +774,7 @@ static void names_the_command_of_a_node(void **state)
 		"'exit_status':3}");
 }
 
-/* A branch off $0, newer than HEAD, in which nothing was done to a. */
+/* Add a branch off $0 that is newer than HEAD and did not change a. */
 static void blames_nothing_on_other_branches(void **state)
 {
 	asking_of(state);
@@ -784,7 +788,7 @@ static void blames_nothing_on_other_branches(void **state)
 		"{'dataset':'box','path':'d/gone','predicate':{'kind':'exists'}}",
 		"'total_snapshots':3");
 	expect_part(&asking, "find_deleted", "{'dataset':'box'}", "'to_snapshot':'box@$2'");
-	/* It is a snapshot like any other all the same. */
+	/* For other methods, a snapshot on a branch is a snapshot like any other. */
 	expect_part(&asking, "last_appearance", "{'dataset':'box','path':'d/gone'}",
 		"'last':{'snapshot':'box@$3'");
 }
@@ -880,7 +884,7 @@ static void compares_snapshots(void **state)
 		"{'op':'-','type':'file','path':'d/gone'}],'truncated':true,'cursor':'2'}");
 	expect(&asking, "diff_snapshots", "{'snap_a':'$1','snap_b':'$1'}",
 		"{'snap_a':'box@$1','snap_b':'box@$1','changes':[],'truncated':false}");
-	/* a, e and n\xff are written anew. */
+	/* The files a, e and n\xff were written. */
 	expect(&asking, "size_delta", "{'snap_a':'$0','snap_b':'$2'}",
 		"{'snap_a':'box@$0','snap_b':'box@$2','written_bytes':11}");
 }
@@ -956,7 +960,7 @@ static void finds_lines_through_time(void **state)
 		"'first':{'snapshot':'box@$1','creation':1060},"
 		"'last':{'snapshot':'box@$2','creation':1120}}],"
 		"'searched_snapshots':2,'searched_contents':2,'truncated':false}");
-	/* A path that comes only later. */
+	/* The path exists only in later snapshots. */
 	expect_part(&asking, "grep_history", "{'dataset':'box','pattern':'.','path':'e'}",
 		"'matches':[{'path':'e','line':1,'text':'keep',"
 		"'first':{'snapshot':'box@$2','creation':1120},"
@@ -978,7 +982,10 @@ static void follows_lines_that_come_back_without_reading_them_again(void **state
 		"'first':{'snapshot':'box@$1','creation':1060},"
 		"'last':{'snapshot':'box@$2','creation':1120}}],"
 		"'searched_snapshots':4,'searched_contents':3,'truncated':false}");
-	/* What is known is followed to its end even when there is room for no more. */
+	/*
+	 * A match is followed to the last snapshot that has it, even if the reply has no room for
+	 * further matches.
+	 */
 	expect_part(&asking, "grep_history",
 		"{'dataset':'box','pattern':'.','path':'a','max_results':1}",
 		"'matches':[{'path':'a','line':1,'text':'one',"
@@ -991,7 +998,7 @@ static void follows_lines_that_come_back_without_reading_them_again(void **state
 
 static struct view *(*real_open)(struct provider *, const char *, struct err *);
 
-/* A view that knows no hashes and no sums. */
+/* Open a view that has no hashes and no sums. */
 static struct view *open_plain(struct provider *provider, const char *snapshot, struct err *err)
 {
 	struct view *view = real_open(provider, snapshot, err);
@@ -1001,7 +1008,7 @@ static struct view *open_plain(struct provider *provider, const char *snapshot, 
 	return view;
 }
 
-/* From now on the provider is one that can do no more than it must. */
+/* Replace the provider by one with only the functions that every provider must have. */
 static void make_plain(struct asking *asking)
 {
 	struct provider *provider = &asking->family.provider.provider;
@@ -1077,7 +1084,7 @@ static void reports_damage_as_the_providers_failure(void **state)
 	past_reopen(past);
 	strata_family_init(&asking.family, &past->history, "box");
 	refuse(&asking, "read_file", "{'snapshot':'$0','path':'a'}", -32001);
-	/* Listing snapshots needs none of it. */
+	/* Listing snapshots does not need these functions. */
 	expect_part(&asking, "list_snapshots", "{'max_results':1}", "'refer':null");
 }
 

@@ -1,4 +1,4 @@
-/* mountinfo: lines as the kernel writes them, and others. */
+/* mountinfo: reads lines in the form of the kernel, and skips malformed ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,9 @@
 /*
- * mountplan: what holds for root of a user namespace below, who tries everything.
+ * mountplan: the plan restricts even root of a user namespace below, who tries everything.
  *
- * Each test has three processes: the test itself, one that applies a plan and serves its masks, and
- * one inside, which has a copy of the mounts that belongs to its own user namespace.
+ * Each test has three processes: the test itself, a process that applies a plan and serves its
+ * masks (the outer one), and a process that has a copy of the mounts in its own user namespace (the
+ * inner one).
  */
 #include "sandbox_fixture.h"
 
@@ -21,10 +22,13 @@
 #define ENTRIES_MAX 16
 #define PATH_SIZE 320
 
-static const char *base; /* the directory that the plans are about */
+static const char *base; /* the directory that the plans restrict */
 static struct arena texts;
 
-/* Not an assertion of cmocka, which would go on in a process of its own. */
+/*
+ * Ends the process on failure.  An assertion of cmocka would go on in a process that is not the
+ * test.
+ */
 #define must(condition)                                                                            \
 	do {                                                                                       \
 		errno = 0;                                                                         \
@@ -35,7 +39,7 @@ static struct arena texts;
 		}                                                                                  \
 	} while (0)
 
-/* A path in the directory of the test; eight of them at a time. */
+/* Returns the path of a name in the directory of the test.  Eight results are valid at a time. */
 static const char *in(const char *name)
 {
 	static char paths[8][PATH_SIZE];
@@ -98,15 +102,16 @@ static void map_ids(unsigned inside, unsigned outside)
 	}
 }
 
-/* What the process that applied the plan does when the one inside asks, by a byte. */
+/* Called in the outer process for each byte that the inner process sends. */
 typedef void answering(struct mountplan_made *made, char question);
 
 struct scene {
 	const struct mountplan_entry *entries;
 	size_t n;
-	void (*inside)(int keeper); /* the socket to the process that answers */
+	/* runs in the inner process; keeper is the socket to the outer process */
+	void (*inside)(int keeper);
 	answering *answer;
-	size_t told; /* how many looks at masks must be told */
+	size_t told; /* number of accesses to masks that must be reported */
 	bool no_fuse;
 };
 
@@ -128,7 +133,7 @@ static _Noreturn void be_inside(const struct scene *scene, int keeper)
 	_exit(0);
 }
 
-/* Until the process inside ends; its status. */
+/* Serve until the inner process ends.  Returns the status of that process. */
 static int keep(const struct scene *scene, struct mountplan_made *made, pid_t pid, int socket)
 {
 	int status;
@@ -173,7 +178,10 @@ static _Noreturn void be_keeper(const struct scene *scene)
 	int ends[2];
 	owned_fd int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	/* One that belongs to our user namespace, as that of a sandbox does. */
+	/*
+	 * Make a mount namespace that belongs to the user namespace of this process, as that of a
+	 * sandbox does.
+	 */
 	must(unshare(CLONE_NEWNS) == 0);
 	if (mountplan_apply(&plan, self, &made, &err) < 0) {
 		fprintf(stderr, "%s\n", err.text);
@@ -184,7 +192,7 @@ static _Noreturn void be_keeper(const struct scene *scene)
 	must(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0);
 	pid_t pid = fork();
 	if (pid == 0) {
-		/* Only the server may have the device. */
+		/* Only the process that serves may keep the device open. */
 		if (made.masks)
 			close(maskfs_fd(made.masks));
 		close(ends[0]);
@@ -211,8 +219,8 @@ static void play(struct place *place, const struct scene *scene)
 }
 
 /*
- * ws: a project, writable.  secret: masked, but for secret/open.  plain: read-only with all else.
- * link leads to ws/real.
+ * Make the directories of a test.  "ws" is a project and writable.  "secret" is masked, except
+ * "secret/open".  "plain" and everything else is read-only.  "link" leads to "ws/real".
  */
 static struct place *begin(void **state)
 {
@@ -346,7 +354,7 @@ static void look_elsewhere(int keeper)
 	struct mount_attr open_up = { .attr_clr = MOUNT_ATTR_RDONLY };
 	char proc[2 * PATH_SIZE];
 
-	/* What a mount covers is not left out of a copy. */
+	/* A copy of a mount must include the mounts that cover parts of it. */
 	must(fails_with(mount(base, in("ws/mnt"), NULL, MS_BIND, NULL), EINVAL));
 	must(fails_with(mount(in("ws"), in("ws/mnt"), NULL, MS_BIND, NULL), EINVAL));
 	must(mount(base, in("ws/mnt"), NULL, MS_BIND | MS_REC, NULL) == 0);
@@ -355,7 +363,7 @@ static void look_elsewhere(int keeper)
 	must(fails_with(umount2(in("ws/mnt/secret"), MNT_DETACH), EINVAL));
 	must(fails_with(open(in("ws/mnt/plain/new"), O_WRONLY | O_CREAT, 0600), EROFS));
 	must(fails_with(rename(in("ws/mnt/ws/.git"), in("ws/mnt/ws/.git2")), EBUSY));
-	/* The copy can be unmounted as a whole, and then is gone. */
+	/* The copy can be unmounted as a whole.  It does not exist any more then. */
 	must(umount2(in("ws/mnt"), MNT_DETACH) == 0);
 
 	owned_fd int tree = open_tree(AT_FDCWD, in("plain"), OPEN_TREE_CLONE);
@@ -378,7 +386,7 @@ static void cannot_reach_below_the_mounts(void **state)
 	play_typical(begin(state), look_elsewhere, NULL, 0, false);
 }
 
-/* A new root of its own, in one more user namespace: all copies bring the mounts along. */
+/* Make a new root in one more user namespace.  All copies include the mounts below them. */
 static void nest(int keeper)
 {
 	must(unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0);
@@ -418,7 +426,7 @@ static void meet_stubs(int keeper)
 	must(fails_with(rename(in("ws/a"), in("ws/a2")), EBUSY));
 	must(fails_with(rename(in("ws/a/b"), in("ws/a/b2")), EBUSY));
 	must(getxattr(in("ws/.vscode"), STUB_XATTR, value, sizeof(value)) == 1);
-	/* Where nothing can be made, no stub is. */
+	/* Where programs cannot make files, no stub is made. */
 	must(fails_with(access(in("plain/.vscode"), F_OK), ENOENT));
 	must(can_write(in("ws/a/mine")));
 }
@@ -436,7 +444,7 @@ static void stubs_keep_names_from_being_made(void **state)
 	play(place, &scene);
 	assert_false(there(place->root, "ws/.vscode") || there(place->root, "ws/.mcp.json"));
 	assert_false(there(place->root, "ws/a/b"));
-	/* Somebody has used it. */
+	/* A program has used the stub, so it stays. */
 	assert_true(there(place->root, "ws/a/mine"));
 	assert_true(getxattr(in("ws/a"), STUB_XATTR, NULL, 0) < 0);
 	assert_true(there(place->root, "ws/.git/hooks/old"));
@@ -452,7 +460,7 @@ static void let_another_end(int keeper)
 	must(fails_with(open(in("ws/.vscode/x"), O_WRONLY | O_CREAT, 0600), EROFS));
 }
 
-/* A second plan with the same stub ends first. */
+/* Apply a second plan with the same stub, which ends first. */
 static void run_another(struct mountplan_made *made, char question)
 {
 	int status;
@@ -497,7 +505,7 @@ static void use_private(int keeper)
 	must(can_write(in("private/new")));
 	must(fails_with(execl("/proc/self/exe", "x", NULL), EACCES));
 	must(fails_with(execl(in("ws/script"), "x", NULL), EACCES));
-	/* May be executed, but is no program. */
+	/* The file may be executed, but it is no program. */
 	must(fails_with(execl(in("ws/.git/hooks/old"), "x", NULL), ENOEXEC));
 	must(fails_with(rename(in("ws/real"), in("ws/real2")), EBUSY));
 	must(rename(in("ws/real/inner"), in("ws/real/inner2")) == 0);
@@ -630,7 +638,7 @@ static _Noreturn void look_for_ever(void)
 	}
 }
 
-/* The kernel does not mount on a mask as long as somebody waits for an answer about it. */
+/* The kernel does not mount on a mask while a program waits for an answer about it. */
 static void look_while_it_changes(int keeper)
 {
 	pid_t lookers[4];
@@ -681,7 +689,7 @@ static void show_in_root(struct mountplan_made *made, char question)
 		r = mountplan_unhide(made, in("secret/open/deep"), &err);
 		break;
 	case 'l':
-		/* Links are not followed, and stubs are nothing. */
+		/* Links are not followed, and stubs count as missing. */
 		r = mountplan_show(made, in("ws/link"), true, &err) == -ERR_INVALID &&
 				    mountplan_show(made, in("ws/stub"), true, &err) ==
 					    -ERR_NOT_FOUND

@@ -1,4 +1,4 @@
-/* A plan that does not hold is found out, whatever is missing of it. */
+/* mountproof: notices a plan that is not enforced, whichever part is missing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static const char *below(const char *name)
 	return path;
 }
 
-/* What is mounted on /a of the tree, with which attributes. */
+/* The mount on /a of the tree, and its attributes. */
 struct made {
 	bool mounted;
 	uint64_t attributes;
@@ -40,7 +40,7 @@ struct trial {
 	enum mountplan_kind kind;
 	const char *path;
 	const struct made *made;
-	const char *wrong; /* NULL: it holds */
+	const char *wrong; /* NULL: the plan is enforced */
 };
 
 static int make_mount(const struct made *made)

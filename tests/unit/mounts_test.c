@@ -1,4 +1,4 @@
-/* mounts: the options of an overlay in one string. */
+/* mounts: writes the options of an overlay as one string. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

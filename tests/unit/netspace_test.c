@@ -1,4 +1,4 @@
-/* netspace: every address leads to our sockets, and nothing leads out. */
+/* netspace: every address leads to sockets of the test, and no packet leaves the namespace. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static void delivers_connections_to_any_address(void **state)
 		bool link_local = !strncmp(hosts[i], "fe80", 4);
 		owned_fd int client = connect_inside(space, SOCK_STREAM, hosts[i], 80);
 
-		/* An address that needs a device beside it goes nowhere without one. */
+		/* A link-local address cannot be reached unless a device is given. */
 		if (link_local && client < 0)
 			continue;
 		assert_true(client >= 0);
@@ -118,7 +118,9 @@ static void answers_packets_from_the_address_that_was_asked(void **state)
 	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
 		struct netspace_packet packet = { .peer_len = 0 };
 		char bytes[16];
-		/* A connected socket takes answers from that address only. */
+		/*
+		 * A connected socket accepts only packets from the address that it is connected to.
+		 */
 		owned_fd int client = connect_inside(space, SOCK_DGRAM, hosts[i], 53);
 
 		assert_true(client >= 0);

@@ -1,4 +1,4 @@
-/* par: every job runs once, by several threads, by one, and where none can be made. */
+/* par: every job runs once, with several threads, with one, and when no thread can be started. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@ static void reset(void)
 	in_parallel = most_in_parallel = 0;
 }
 
-/* Fills the thread's buffer with something of its own and looks whether it stayed. */
+/* Fill the thread's buffer with a value of this job, and check later that it did not change. */
 static void run(void *arg)
 {
 	struct work *work = arg;
@@ -103,13 +103,13 @@ static void waiting_for_one_job_ends(void **state)
 	}
 }
 
-/* In a process that may have no more threads; 0 when all is well. */
+/* Run jobs in a process that may start no threads.  Returns 0 on success. */
 static int run_alone(void)
 {
 	struct rlimit none = { 0, 0 };
 	pthread_t thread;
 
-	/* Root is beyond this limit. */
+	/* The limit does not apply to root. */
 	if (!getuid() && setresuid(NOBODY, NOBODY, NOBODY) < 0)
 		return 1;
 	if (setrlimit(RLIMIT_NPROC, &none) < 0)
@@ -121,7 +121,7 @@ static int run_alone(void)
 		par_wait_some(par);
 	}
 	par_free(par);
-	/* Only now: the proof that no thread could be made. */
+	/* Check only now that no thread can be started. */
 	if (pthread_create(&thread, NULL, (void *(*)(void *))(void *)par_scratch, NULL) == 0)
 		return 3;
 	return all_ran_once() && most_in_parallel == 1 ? 0 : 4;

@@ -1,4 +1,4 @@
-/* param: JSON, pairs and words become a request, or it is said what is wrong with them. */
+/* param: JSON, pairs and words become a request, and mistakes in them are reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +59,10 @@ static void all_kinds_are_read(void **state)
 	assert_int_equal(request.bytes, 2048);
 	assert_int_equal(request.texts.count, 2);
 	assert_string_equal(request.texts.list[1], "y");
-	/* null is nothing; one text is a list; an object is NAME=VALUE. */
+	/*
+	 * null counts as not given, one text becomes a list, and the members of an object become
+	 * NAME=VALUE.
+	 */
 	assert_int_equal(read_it("{\"text\":\"a\",\"count\":null,\"bytes\":5,\"texts\":\"one\"}",
 				 &arena, &request, &err),
 		0);
@@ -99,7 +102,9 @@ static void what_is_wrong_is_said(void **state)
 	}
 }
 
-/* Bytes that are no text in any encoding, an empty text, a list, numbers: all comes back. */
+/*
+ * A request is read back in full, with bytes that are not UTF-8, an empty text, a list and numbers.
+ */
 static void a_request_that_is_written_is_read_back(void **state)
 {
 	owned(arena_release) struct arena arena = { 0 };

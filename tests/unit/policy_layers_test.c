@@ -1,10 +1,11 @@
 /*
- * The layers that a policy becomes: each forbids its part with any of the others switched off.
+ * The layers that enforce a policy: each of them forbids its part, even if any of the others is
+ * switched off.
  *
- * A layer is switched off by leaving its part out of what planning.h makes of the policy.  Then a
- * program tries by system calls what the policy forbids (tests/tools/forbid.c).  The tables say
- * which layers refuse a thing: it is refused as long as one of them is there, and done without
- * them.
+ * A layer is switched off by leaving its part out of the result of planning.h.  Then a program
+ * tries by system calls what the policy forbids (tests/tools/forbid.c).  The tables list the layers
+ * that refuse an attempt.  The attempt must be refused if one of these layers is on, and must
+ * succeed if none is.
  */
 #include "sandbox_fixture.h"
 
@@ -28,28 +29,30 @@ enum layer {
 	CALLS = 1 << 2,
 	RIGHTS = 1 << 3,  /* capabilities */
 	NET = 1 << 4,     /* the network namespace */
-	SANDBOX = 1 << 5, /* of every command, with a policy or without: always there */
-	YAMA = 1 << 6     /* capabilities, where Yama wants one of who traces (ptrace_scope) */
+	SANDBOX = 1 << 5, /* restrictions of every command, with or without a policy; always on */
+	YAMA = 1 << 6     /* capabilities, if Yama requires one for tracing (ptrace_scope) */
 };
 #define LAYERS 5
 
 static const char *const layer_names[LAYERS] = { "mounts", "Landlock", "calls", "capabilities",
 	"network" };
 
-/* Of the kernel's interface of Landlock the version that has it. */
+/* The version of the Landlock interface that supports each kind of rule. */
 enum { ABI_FILES = 1, ABI_PORTS = 4, ABI_SCOPES = 6 };
 
 static const struct attempt {
-	const char *thing; /* the shell inside replaces variables */
+	const char *thing; /* the attempt; the shell in the sandbox replaces variables in it */
 	unsigned refused_by;
-	int abi;       /* that LANDLOCK needs for it */
-	bool uncommon; /* not each kernel allows it to programs without a policy */
+	int abi;       /* version of Landlock that can refuse the attempt */
+	bool uncommon; /* some kernels refuse it even to programs without a policy */
 } confined[] = {
-	/* In a directory that may be read, and in one that nothing is said of. */
+	/* A readable directory, and one that no rule mentions. */
 	{ "creat=/bin/new", MOUNTS | LANDLOCK, ABI_FILES, false },
 	{ "creat=/etc/new", MOUNTS | LANDLOCK, ABI_FILES, false },
 	{ "write=/bin/denied", MOUNTS | LANDLOCK, ABI_FILES, false },
-	/* Landlock knows no exceptions in a directory that may be written, read or executed. */
+	/*
+	 * Landlock supports no exceptions within a directory that may be written, read or executed.
+	 */
 	{ "write=/w/.git/config", MOUNTS, 0, false },
 	{ "creat=/w/.git/hooks/new", MOUNTS, 0, false },
 	{ "rename=/w/.git/hooks,/w/.git/old", MOUNTS, 0, false },
@@ -58,28 +61,28 @@ static const struct attempt {
 	{ "read=/w/secret/key", MOUNTS, 0, false },
 	{ "exec=/w/tool", MOUNTS | LANDLOCK, ABI_FILES, false },
 	{ "exec=/bin/denied", MOUNTS, 0, false },
-	/* Files in memory lie in no directory. */
+	/* Files in memory are in no directory. */
 	{ "memfd=/bin/busybox", CALLS, 0, true },
 	{ "mount=/tmp", LANDLOCK | CALLS | RIGHTS, ABI_FILES, true },
-	/* The mounts hold without help: they are locked. */
+	/* The mounts need no other layer, since they are locked. */
 	{ "umount=/w/secret", SANDBOX, 0, false },
 	{ "unshare=user", CALLS, 0, true },
 	{ "unshare=mnt", CALLS | RIGHTS, 0, true },
-	/* A process of the sandbox that the policy does not restrict. */
+	/* A process of the sandbox that is not under the policy. */
 	{ "ptrace=$OTHER", LANDLOCK | CALLS | RIGHTS, ABI_FILES, true },
 	{ "memory=$OTHER", LANDLOCK | CALLS | RIGHTS, ABI_FILES, true },
 	{ "signal=$OTHER", LANDLOCK, ABI_SCOPES, false },
-	/* The host's processes have no numbers inside. */
+	/* The host's processes have no numbers in the sandbox. */
 	{ "signal=$HOST", SANDBOX, 0, false },
 	{ "abstract=$SOCKET", LANDLOCK | NET, ABI_SCOPES, false },
 	{ "connect=127.0.0.1:$PORT", NET, 0, false },
 	{ "bind_port=127.0.0.1:0", LANDLOCK, ABI_PORTS, false },
 	{ "keyctl", CALLS, 0, true },
-	/* A process of the same command, and no child of the one that tries. */
+	/* A process of the same command that is no child of the process that tries. */
 	{ "ptrace=$!", CALLS | YAMA, 0, true },
 };
 
-/* In the machine's network. */
+/* Attempts in the machine's network. */
 static const struct attempt listening[] = {
 	{ "abstract=$SOCKET", LANDLOCK, ABI_SCOPES, false },
 	{ "bind_port=127.0.0.1:0", LANDLOCK, ABI_PORTS, false },
@@ -90,14 +93,14 @@ struct trial {
 	struct place *place;
 	const struct attempt *attempts;
 	size_t n;
-	bool possible[ATTEMPTS_MAX]; /* without a policy */
+	bool possible[ATTEMPTS_MAX]; /* the attempt succeeds without a policy */
 	struct arena arena;
-	struct policy policy; /* resolved */
-	unsigned layers;      /* that are there now */
-	int report;           /* what the policy stands for in the tree */
+	struct policy policy; /* the resolved policy */
+	unsigned layers;      /* layers that are switched on */
+	int report;           /* file with the lists that the policy gives in the tree */
 	struct planning planning;
 	int faults;
-	char line[2048]; /* for the shell */
+	char line[2048]; /* command line of the attempts, for the shell */
 	char other[32], host[32], socket[64], port[32];
 };
 
@@ -156,7 +159,7 @@ static int listen_at(const struct sockaddr *address, socklen_t len)
 	return fd;
 }
 
-/* The kernel chooses a name that is free. */
+/* Listen at an abstract name.  The kernel chooses a free one. */
 static int listen_at_name(struct trial *trial)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -182,7 +185,10 @@ static int listen_at_port(struct trial *trial)
 	return fd;
 }
 
-/* One of the sandbox that the policy does not restrict, and one of the host. */
+/*
+ * Start a process of the sandbox that is not under the policy, and get the number of a process of
+ * the host.
+ */
 static void name_processes(struct trial *trial)
 {
 	assert_int_equal(shell(trial->place, "sleep 1000 >/dev/null 2>&1 & echo $!"), 0);
@@ -190,7 +196,10 @@ static void name_processes(struct trial *trial)
 	snprintf(trial->host, sizeof(trial->host), "HOST=%d", (int)getpid());
 }
 
-/* The things with a second process of the command, which some of them name. */
+/*
+ * Write the line with all attempts.  It starts a second process of the command, which some of the
+ * attempts name.
+ */
 static void write_line(struct trial *trial)
 {
 	size_t at = 0, size = sizeof(trial->line);
@@ -205,7 +214,7 @@ static void write_line(struct trial *trial)
 
 /* -------------------------------------------------------------------- one trial */
 
-/* In the tree that the command will see. */
+/* Called in the tree that the command will see. */
 static int look(void *arg, struct mountplan *mounts, struct err *err)
 {
 	struct trial *trial = arg;
@@ -229,7 +238,7 @@ static int make_net(void *arg, struct err *err)
 	return space ? netspace_fd(space) : -(int)err->code;
 }
 
-/* Be the warden: answer looks at masks until the test closes its end of the socket. */
+/* The warden: answer accesses to masks until the test closes its end of the socket. */
 static int keep(void *arg, const struct commandspace_warden *warden)
 {
 	struct maskfs *masks = warden->mounts->masks;
@@ -281,7 +290,7 @@ static void restrict_command(struct trial *trial, struct restriction *out)
 		out->bounded = false;
 }
 
-/* What was done without a layer must not be done already for the next trial. */
+/* Undo changes of this trial, so that they do not influence the next one. */
 static void tidy(int root)
 {
 	static const char *const made[] = { "bin/new", "etc/new", "w/.mcp.json",
@@ -292,7 +301,10 @@ static void tidy(int root)
 		(void)unlinkat(root, made[i], 0);
 }
 
-/* Try everything under some of the layers; what forbid says is in place->out, a line for each. */
+/*
+ * Make all attempts with some of the layers.  place->out gets the output of forbid, one line for
+ * each attempt.
+ */
 static void try_all(struct trial *trial, unsigned layers)
 {
 	const char *const argv[] = { "sh", "-c", trial->line, NULL };
@@ -348,7 +360,7 @@ static bool yama_wants_right(void)
 	return scope > 0;
 }
 
-/* The layers of those that refuse it. */
+/* Returns the layers that are on and refuse the attempt. */
 static unsigned refusing(const struct attempt *attempt, unsigned layers)
 {
 	if (landlock_abi() < attempt->abi)
@@ -358,7 +370,7 @@ static unsigned refusing(const struct attempt *attempt, unsigned layers)
 	return attempt->refused_by & (layers | SANDBOX);
 }
 
-/* The number of this process may be that of another one inside. */
+/* Whether the number of this process may also be that of a process in the sandbox. */
 static bool is_ambiguous(const struct attempt *attempt)
 {
 	return !strcmp(attempt->thing, "signal=$HOST") && getpid() < INSIDE_MAX;
@@ -398,7 +410,7 @@ static void describe_impossible(const struct trial *trial)
 			printf("# this kernel refuses it always: %s\n", trial->attempts[i].thing);
 }
 
-/* Some of the layers, each subset of them, beginning with none. */
+/* Try every subset of the layers, beginning with the empty one. */
 static void try_subsets(struct trial *trial, unsigned layers)
 {
 	for (unsigned subset = 0; subset < 1U << LAYERS; subset++) {

@@ -1,4 +1,4 @@
-/* policy: reading with the place of every mistake, presets, writing, resolving. */
+/* policy: reading with the place of every mistake, presets, writing and resolving. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static const char *written(const struct policy *policy, struct arena *arena)
 	return arena_str(arena, (struct str){ out.out.data, out.out.len }).ptr;
 }
 
-/* The texts of a list with '|' between them. */
+/* Returns the texts of a list, with '|' between them. */
 static const char *joined(struct policy_list list, struct arena *arena)
 {
 	const char *text = "";
@@ -201,7 +201,7 @@ static void every_mistake_is_told_with_its_place(void **state)
 		{ "{\"net\":{\"mode\":\"allowlist\",\"allowed_domains\":[\"127.1\"]}}",
 			"net.allowed_domains[0]: '127.1' is not an address in dotted decimal "
 			"(line 1, column 47)" },
-		/* Contradictions. */
+		/* contradictions */
 		{ "{\"net\":{\"mode\":\"none\",\"allowed_domains\":[\"a.b\"]}}",
 			"net.allowed_domains: only net.mode 'allowlist' uses it, and the mode is "
 			"'none' "

@@ -1,8 +1,8 @@
 /*
- * proxy_fixture - a proxy in a process of its own, and programs in its network.
+ * proxy_fixture - runs a proxy in a process of its own, and programs in its network.
  *
- * The test is the machine outside: it has servers, and a table of names.  Its own network is one in
- * which every address is local, so that servers can have any address.
+ * The test plays the machine outside: it has servers, and a table of names.  In its own network
+ * every address is local, so that servers can have any address.
  */
 #pragma once
 #include <signal.h>
@@ -55,7 +55,7 @@ static uint16_t port_of(const struct proxy *proxy, const char *variable)
 	return 0;
 }
 
-/* An order is "+RULE" or "-RULE"; its answer is "ok" or the text of an error. */
+/* Receive an order "+RULE" or "-RULE", and answer with "ok" or the text of an error. */
 static bool obey(struct proxy *proxy, int orders)
 {
 	struct err err = { 0 };
@@ -127,7 +127,7 @@ static void rig_start(struct rig *rig, const char **rules, size_t n)
 	assert(recv(rig->orders, &rig->http, sizeof(rig->http), 0) == sizeof(rig->http));
 }
 
-/* The proxy ends by itself; its status. */
+/* Wait until the proxy ends by itself.  Returns its status. */
 static int rig_stop(struct rig *rig)
 {
 	close(rig->orders);
@@ -143,7 +143,9 @@ static int listen_outside(const char *host, uint16_t port)
 	socklen_t len = make_address(host, port, &address);
 	owned_fd int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	/* The addresses of IPv6 are not assigned to any device. */
+	/*
+	 * Addresses of IPv6 are assigned to no device, so they can only be bound with this option.
+	 */
 	if (address.any.sa_family == AF_INET6 &&
 		setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &on, sizeof(on)) < 0)
 		return -1;
@@ -153,7 +155,7 @@ static int listen_outside(const char *host, uint16_t port)
 	return take_fd(&fd);
 }
 
-/* The next connection of a listening socket, or -1. */
+/* Returns the next connection of a listening socket, or -1. */
 static int accept_outside(int listener)
 {
 	const struct timeval patience = { .tv_sec = PATIENCE_MS / 1000 };
@@ -166,7 +168,7 @@ static int accept_outside(int listener)
 	return fd;
 }
 
-/* Receive until the end of the stream, or an error; errno tells which. */
+/* Receive until the end of the stream or an error.  errno shows which of them. */
 static void receive_all(int fd, struct buf *out)
 {
 	char part[65536];
@@ -179,7 +181,7 @@ static void receive_all(int fd, struct buf *out)
 	buf_truncate(out, out->len - 1);
 }
 
-/* Receive exactly so many bytes; false at an early end. */
+/* Receive exactly len bytes.  Returns false if the stream ends before. */
 static bool receive(int fd, void *bytes, size_t len)
 {
 	return recv(fd, bytes, len, MSG_WAITALL) == (ssize_t)len;

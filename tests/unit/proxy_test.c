@@ -1,4 +1,7 @@
-/* proxy: what the policy allows goes out, whichever way a program tries; all else is explained. */
+/*
+ * proxy: connections that the policy allows succeed in every way that a program may try, and all
+ * others are explained.
+ */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +18,7 @@
 
 #define NOTHING_MS 150
 
-/* Rules, and a rig with them. */
+/* The rules of the policy, and a rig with them. */
 static const char *rules[] = { "allowed.test", "allowed.test:8080", "*.wild.test", "second.test",
 	"half.test", "private.test", "loopback.test", "six.test", "gone.test", "slow.test",
 	"93.184.216.34:443", "127.0.0.1:8199", "localhost:8200" };
@@ -29,7 +32,7 @@ static struct rig new_rig(void)
 	return rig;
 }
 
-/* Wait for the next denial, and compare parts of it. */
+/* Wait for the next denial, and compare its subject and its rule. */
 static void expect_denial(const struct rig *rig, const char *subject, const char *rule)
 {
 	char line[4096];
@@ -73,7 +76,9 @@ static size_t make_query(const char *name, unsigned type, char out[300])
 	return at + 5;
 }
 
-/* The code of an answer, with the number of its records in the second byte. */
+/*
+ * Query a name.  Returns the code of the answer, and in the second byte the number of its records.
+ */
 static int ask(const struct rig *rig, const char *name, unsigned type, char address[16])
 {
 	char query[300], answer[512];
@@ -100,7 +105,7 @@ static const char *address_of(const struct rig *rig, const char *name, char text
 	return inet_ntop(AF_INET, address, text, INET_ADDRSTRLEN);
 }
 
-/* A program asks for the name, and connects to the address. */
+/* Connect as a program does: query the name, and connect to the address. */
 static int connect_by_name(const struct rig *rig, const char *name, uint16_t port)
 {
 	char text[INET_ADDRSTRLEN];
@@ -378,7 +383,10 @@ static void explains_ports_without_a_listener(void **state)
 
 /* ---------------------------------------------------------------- first bytes */
 
-/* Send a hello in parts to a server on port 443; the server's side of the connection, or -1. */
+/*
+ * Send a hello in parts to a server on port 443.  Returns the server's side of the connection, or
+ * -1.
+ */
 static int greet(const struct rig *rig, int listener, int client, const char *name, size_t record,
 	size_t part)
 {
@@ -459,7 +467,7 @@ static void resets_malformed_hellos(void **state)
 	assert_int_equal(rig_stop(&rig), 0);
 }
 
-/* Who dials an address that a rule names may ask for names that rules allow. */
+/* A program that connects to an address of a rule may send a name that a rule allows. */
 static void checks_names_told_to_an_address(void **state)
 {
 	struct rig rig = new_rig();
@@ -532,7 +540,7 @@ static void answers_requests_for_another_name(void **state)
 		receive_all(client, &answer);
 		assert_int_equal(errno, 0);
 		assert_ptr_equal(strstr(answer.data, requests[i].status), answer.data);
-		/* The same denial is written once a second. */
+		/* The same denial is written only once in a second. */
 		if (requests[i].rule)
 			expect_denial(&rig, "\"port\":80", requests[i].rule);
 		assert_true(recv(server, &c, 1, 0) <= 0);
@@ -836,7 +844,7 @@ static void check_pattern(int fd, bool slowly)
 	}
 }
 
-/* The data is more than all buffers hold, so that the sender has to wait. */
+/* The data does not fit into all buffers together, so the sender has to wait. */
 static void slows_senders_down_for_slow_receivers(void **state)
 {
 	struct rig rig = new_rig();
@@ -874,7 +882,10 @@ static void fill(int fd)
 		(void)!send(fd, zeros, sizeof(zeros), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Peers that never read hold up nobody else and cost no time, also when the other side is gone. */
+/*
+ * Peers that never read delay no other connection and use no processor time.  This also holds when
+ * the other side is gone.
+ */
 static void does_nothing_while_peers_do_nothing(void **state)
 {
 	struct rig rig = new_rig();
@@ -904,7 +915,7 @@ static void does_nothing_while_peers_do_nothing(void **state)
 
 #define SERIES 300
 
-/* Only a gross mistake is noticed here: a connection takes 150 us on an idle machine. */
+/* This test notices only a gross slowdown: a connection takes 150 us on an idle machine. */
 static void connects_fast(void **state)
 {
 	struct rig rig = new_rig();

@@ -1,5 +1,6 @@
 /*
- * random_tree - small trees of everything, the same for the same number.
+ * random_tree - makes small random trees with all kinds of entries.  The same number gives the same
+ * tree.
  *
  * Include after <cmocka.h>.
  */
@@ -27,7 +28,7 @@ static inline void finish(int fd, const char *name, bool dir, bool link)
 	if (!link && !roll(5)) {
 		char value = (char)('a' + roll(3));
 
-		/* Not every file system has them. */
+		/* Some file systems have no extended attributes. */
 		(void)at_xattr_set(fd, name, "user.test", &value, 1);
 	}
 	stamp(fd, name, OLD + (int64_t)roll(3) * SECOND + roll(2));
@@ -52,7 +53,10 @@ static inline void grow_file(int fd, const char *name)
 	assert_int_equal(at_pwrite_all(sparse, "data", 4, roll(200) * 4096), 0);
 }
 
-/* Names are few, so that the same one is now this, now that. */
+/*
+ * Fill a directory.  There are only a few names, so that the same name has different types in
+ * different trees.
+ */
 static inline void grow(int top, int fd, unsigned depth)
 {
 	for (char c = 'a'; c <= 'g'; c++) {
@@ -74,7 +78,7 @@ static inline void grow(int top, int fd, unsigned depth)
 			assert_int_equal(mknodat(fd, name, S_IFIFO | 0600, 0), 0);
 			finish(fd, name, false, false);
 			break;
-		case 5: /* one of two link groups, which are removed from the top in the end */
+		case 5: /* one of two link groups; their first names are removed at the end */
 			assert_int_equal(linkat(top, roll(2) ? "link1" : "link2", fd, name, 0), 0);
 			break;
 		default:

@@ -1,4 +1,4 @@
-/* regex: matching in UTF-8 and bytes, errors, limits. */
+/* regex: matches in UTF-8 and bytes, errors and limits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +54,7 @@ static void finds_the_first_match(void **state)
 			regex_new(str_of(cases[i].pattern), cases[i].flags, &err);
 
 		assert_non_null(regex);
-		/* Twice: a regex keeps nothing from one search to the next. */
+		/* Search twice, since a regex must keep no state from one search to the next. */
 		for (int again = 0; again < 2; again++) {
 			if (regex_find(regex, cases[i].text, &start, &end, &err) != cases[i].found)
 				fail_msg("case %zu, '%s'", i, cases[i].pattern);
@@ -107,7 +107,7 @@ static void refuses_a_pattern_that_expands_too_far(void **state)
 	assert_int_equal(err.code, ERR_INVALID);
 }
 
-/* What takes for ever one way after the other is found when all are tried at once. */
+/* Texts for which backtracking takes too long are matched without backtracking. */
 static void finds_what_going_back_cannot(void **state)
 {
 	struct err err = { 0 };
@@ -150,15 +150,18 @@ static void stops_a_pattern_that_runs_away(void **state)
 
 		assert_non_null(regex);
 		found = regex_find(regex, (struct str){ text.data, text.len }, &start, &end, &err);
-		/* pcre2 may see without searching that some of them cannot match. */
+		/* pcre2 may know without a search that some of these texts cannot match. */
 		assert_true(found == 0 || found == -ERR_LIMIT);
-		/* Some are answered when all ways are tried at once; a back reference is not. */
+		/*
+		 * Matching without backtracking answers some of them.  It cannot answer a back
+		 * reference.
+		 */
 		if (i == 0)
 			assert_int_equal(found, -ERR_LIMIT);
 	}
 }
 
-/* Often enough that the compiled code takes over, whose stack is too small for this. */
+/* Search so often that the compiled code is used.  Its stack is too small for these lines. */
 static void searches_long_lines(void **state)
 {
 	struct err err = { 0 };
@@ -186,7 +189,7 @@ static void finds_the_same_on_a_volume_of_text(void **state)
 
 	for (int i = 0; seen < 1 << 20; i++) {
 		char line[64] =
-			""; /* compiled code reads whole vectors; spare valgrind the doubt */
+			""; /* compiled code reads whole vectors, which valgrind would report */
 		size_t start, end;
 		int len = snprintf(line, sizeof(line), "line %d: %d-%d", i, i, i + i % 2);
 

@@ -1,4 +1,4 @@
-/* registry: families, their datasets, and which provider a name means. */
+/* registry: families, their datasets, and the provider that a name stands for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,11 +9,11 @@
 #include "core/mem.h"
 #include "query/registry.h"
 
-/* A family of datasets that are only names. */
+/* A family of datasets that have only names. */
 struct fake {
 	struct family family;
-	const char *const *names; /* ends with NULL */
-	enum err_code failing;    /* what open fails with */
+	const char *const *names; /* the names of the datasets; ends with NULL */
+	enum err_code failing;    /* the error of open; 0: none */
 	struct err probe;
 	struct provider provider;
 	int probed, opened, closed;
@@ -132,7 +132,7 @@ static void asks_no_family_for_what_is_no_name(void **state)
 		assert_int_equal(err.code, ERR_INVALID);
 	}
 	assert_int_equal(b.opened, 0);
-	/* The main dataset may have any name. */
+	/* The main dataset may have a name of any form. */
 	struct err err = { 0 };
 	registry.main = " odd";
 	assert_non_null(registry_find(&registry, STR(" odd"), &err));

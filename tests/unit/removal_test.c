@@ -1,4 +1,7 @@
-/* removal: a tree goes as a whole, however deep and closed, and nothing outside it. */
+/*
+ * removal: removes a whole tree, however deep it is and whatever its modes are, and nothing outside
+ * it.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -77,7 +80,10 @@ static void test_missing_and_file(void **state)
 	assert_false(is_there(place->fd, "file"));
 }
 
-/* Deeper than there are descriptors: a file at the bottom, a link on the way. */
+/*
+ * The tree is deeper than the limit of descriptors.  It has a file at the bottom, and a link on the
+ * way.
+ */
 static void test_deep(void **state)
 {
 	struct place *place = *state;
@@ -144,7 +150,10 @@ static bool remove_it(void *arg, int dirfd, const char *name, const struct statx
 	return !strcmp(name, "whole") && unlinkat(dirfd, name, AT_REMOVEDIR) == 0;
 }
 
-/* A link to a directory is a name like others; a directory may go in a quicker way. */
+/*
+ * A link to a directory is removed like any other name.  A directory may be removed in a quicker
+ * way.
+ */
 static void test_link_and_whole(void **state)
 {
 	struct place *place = *state;
@@ -162,7 +171,9 @@ static void test_link_and_whole(void **state)
 	assert_int_equal(told.n, 0);
 }
 
-/* /proc cannot be removed: it is another file system than where we begin. */
+/*
+ * /proc cannot be removed, since it is another file system than the one where the removal begins.
+ */
 static void test_other_mount_is_named(void **state)
 {
 	struct told told = { 0 };

@@ -1,4 +1,4 @@
-/* report: what is merged counts as if it had been said here. */
+/* report: merged items count as if they had been added directly. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static void takes_over_what_another_has(void **state)
 	report_add(&there, REPORT_UNREADABLE, STR("b"), "50%% of %s", "it");
 	report_add(&there, REPORT_VANISHED, STR("a"), "gone");
 	report_merge(&here, &there);
-	/* What both have is one. */
+	/* An item that is in both reports counts once. */
 	assert_int_equal(here.count[REPORT_UNREADABLE], 2);
 	assert_int_equal(here.count[REPORT_VANISHED], 1);
 	assert_int_equal(here.n_items, 3);
@@ -26,7 +26,7 @@ static void takes_over_what_another_has(void **state)
 	assert_int_equal(there.n_items, 3);
 }
 
-/* More than are listed are still counted. */
+/* Items beyond the limit of the list are still counted. */
 static void counts_what_is_not_listed(void **state)
 {
 	owned(report_release) struct report here = REPORT_INIT, there = REPORT_INIT;

@@ -1,4 +1,4 @@
-/* resolve: links are followed as far as allowed, with openat2 and one name at a time. */
+/* resolve: follows links as far as allowed, with openat2 and one name at a time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -52,7 +52,7 @@ static int teardown(void **state)
 	return system(command);
 }
 
-/* 0, or the error. */
+/* Returns 0, or the error. */
 static int open_status(const char *path, int flags, enum resolve_links links)
 {
 	owned_fd int fd = resolve_open(dir, path, flags, links);

@@ -1,4 +1,4 @@
-/* resolver, namepool: names to addresses and back, without waiting for anybody. */
+/* resolver, namepool: finds addresses for names, and names for addresses, without blocking. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -19,7 +19,10 @@
 
 #define DEADLINE_MS 300
 
-/* A name "nN" has N addresses; its process may also wait or die. */
+/*
+ * The test's lookup: a name "nN" has N addresses.  The process may also wait or die, depending on
+ * the name.
+ */
 static size_t find(void *arg, const char *name, union netspace_address *out, size_t max)
 {
 	size_t n = (size_t)atoi(name + 1);
@@ -49,7 +52,7 @@ static void note(void *arg, const union netspace_address *list, size_t n)
 	answer->n = n;
 }
 
-static _Atomic int *processes; /* that were started, in shared memory */
+static _Atomic int *processes; /* number of processes that were started, in shared memory */
 
 struct fixture {
 	struct poller *poller;
@@ -85,7 +88,7 @@ static void ask(size_t i, const char *name)
 	resolver_ask(fixture.resolver, name, &fixture.answers[i].wait);
 }
 
-/* Run until so many answers have come. */
+/* Handle events until this number of answers has come. */
 static void run_until(int answers)
 {
 	for (int64_t end = when_monotonic() + 20 * WHEN_SECOND; when_monotonic() < end;) {
@@ -158,13 +161,15 @@ static void runs_few_processes_and_answers_all(void **state)
 		snprintf(name, sizeof(name), i < 8 ? "s%zu" : "n%zu", i);
 		ask(i, name);
 	}
-	/* There is no room for the last name while all others are being looked up. */
+	/*
+	 * All places are taken by names that are being looked up, so the last name fails at once.
+	 */
 	assert_int_equal(fixture.answers[RESOLVER_NAMES_MAX].times, 1);
 	run_until(RESOLVER_NAMES_MAX + 1);
 	assert_int_equal(fixture.answers[7].n, 0);
 	assert_int_equal(fixture.answers[8].n, 8);
 	assert_int_equal(fixture.answers[RESOLVER_NAMES_MAX - 1].n, LOOKUP_ADDRESSES_MAX);
-	/* Now the oldest ones make room. */
+	/* Now the oldest names are removed to make room. */
 	ask(RESOLVER_NAMES_MAX, "n5");
 	run_until(RESOLVER_NAMES_MAX + 2);
 	assert_int_equal(fixture.answers[RESOLVER_NAMES_MAX].n, 5);
@@ -193,7 +198,7 @@ static void gives_names_addresses_of_their_own(void **state)
 	assert_string_equal(namepool_find(pool, &a), "a.org");
 	assert_string_equal(namepool_find(pool, &b), "b.org");
 
-	/* The oldest name loses its address to the newest. */
+	/* The address of the oldest name is given to the newest name. */
 	for (int i = 2; i <= NAMEPOOL_MAX; i++) {
 		snprintf(name, sizeof(name), "n%d.org", i);
 		namepool_give(pool, name, &again);

@@ -1,4 +1,4 @@
-/* resource: which processes are a command's, what they use, and how they end. */
+/* resource: finds the processes of a command, measures them, and kills them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -27,19 +27,19 @@
 #include "userns_fixture.h"
 
 #define MIB ((int64_t)1 << 20)
-#define BOMB_MAX 500 /* so that a failing test does not take the machine with it */
+#define BOMB_MAX 500 /* a limit, so that a failing test does not overload the machine */
 
 static int proc = -1;
 
-/* A command in a mount namespace of its own, which runs a function and then waits. */
+/* A command in a mount namespace of its own.  It runs a function and then waits. */
 struct command {
 	pid_t pid;
-	int go; /* the command begins when this closes */
+	int go; /* the command begins when this descriptor is closed */
 	unsigned long long mnt;
 	struct resource_watch *watch;
 };
 
-static _Atomic int *shared; /* among the processes of a test */
+static _Atomic int *shared; /* memory shared by the processes of a test */
 
 static void wait_for_signal(void)
 {
@@ -107,7 +107,7 @@ static void finish(struct command *command)
 	resource_watch_free(command->watch);
 }
 
-/* Look until a limit is passed or the time is over. */
+/* Watch the command until a limit is exceeded or the time is over. */
 static enum resource_kind watch_for(struct command *command, int ms, struct resource_usage *usage)
 {
 	const int64_t end = when_monotonic() + ms * WHEN_MS;
@@ -152,7 +152,7 @@ static void finds_processes_without_a_parent(void **state)
 	finish(&command);
 }
 
-/* Each process makes as many as it can. */
+/* Each process makes as many processes as possible. */
 static void explode(void)
 {
 	while ((*shared)++ < BOMB_MAX)
@@ -221,7 +221,7 @@ static void counts_shared_memory_once(void **state)
 
 static void spin(void)
 {
-	/* Two processes, which have half of the limit each. */
+	/* Make two processes, each of which uses half of the limit. */
 	(void)fork();
 	for (;;)
 		++*shared;
@@ -284,7 +284,7 @@ static void sets_limits_of_a_process(void **state)
 	assert_false(resource_is_cpu_signal(SIGKILL));
 }
 
-/* With a cgroup, processes are found wherever they went. */
+/* With a cgroup, all processes are found, wherever they are. */
 static void uses_a_cgroup(void **state)
 {
 	const struct resource_limits limits = { .tasks = 50 };
@@ -309,7 +309,7 @@ static void uses_a_cgroup(void **state)
 	begin(&command);
 	assert_int_equal(watch_for(&command, 10000, &usage), RESOURCE_TASKS);
 	finish(&command);
-	/* What a killed warden leaves is removed with the sandbox's own. */
+	/* The cgroup that a killed warden leaves is removed with the sandbox's cgroup. */
 	assert_true(cgroup_remove(&jobs));
 	assert_int_equal(faccessat(jobs.parent, jobs.name, F_OK, 0), -1);
 	resource_group_release(&group);

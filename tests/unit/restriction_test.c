@@ -1,4 +1,4 @@
-/* restriction: what a command in a sandbox has been forbidden, and what its warden is told. */
+/* restriction: the restrictions of a command in a sandbox, and the messages to its warden. */
 #include "sandbox_fixture.h"
 
 #include <linux/capability.h>
@@ -10,7 +10,7 @@
 #include "sandbox/restriction.h"
 #include "sandbox/scope.h"
 
-/* The namespaces of the commands: those of the sandbox, with a warden in one test. */
+/* The namespaces of the commands.  They are those of the sandbox; one test adds a warden. */
 static struct commandspace space = COMMANDSPACE_INIT;
 
 static int run_restricted(
@@ -55,7 +55,7 @@ static const struct landlock_rule rules_of_files[] = {
 	{ .path = "/none", .fd = -1, .access = LANDLOCK_ALL },
 };
 
-/* Commands with and without a domain of their own, in a sandbox that has one, too. */
+/* The sandbox has a domain.  Its commands run with a domain of their own, and without one. */
 static void moves_files_between_directories(void **state)
 {
 	struct place *place = started_scoped(state);
@@ -132,7 +132,10 @@ static void filters_calls(void **state)
 		"Seccomp:\t2\nrefused\ne\n");
 	assert_int_not_equal(
 		run_restricted(place, &restriction, "mount -t tmpfs none /tmp 2>/dev/null"), 0);
-	/* An ordinary user inside has no right to load a filter, but root has on its way there. */
+	/*
+	 * An ordinary user in the sandbox has no right to load a filter.  The process loads it
+	 * earlier, while it is root.
+	 */
 	const char *const argv[] = { "sh", "-c", "id -u; unshare -U true || echo refused", NULL };
 	struct sandbox_command command = {
 		.argv = argv,
@@ -208,7 +211,7 @@ static void tells_the_warden(void **state)
 	assert_non_null(strstr(text, "unshare denied - 1\n"));
 }
 
-/* A cgroup for the command alone. */
+/* The command runs in a cgroup of its own. */
 static void runs_in_the_cgroup_of_the_command(void **state)
 {
 	struct place *place = started(state);
@@ -217,7 +220,7 @@ static void runs_in_the_cgroup_of_the_command(void **state)
 	struct err err = { 0 };
 
 	if (place->sandbox.fds[SANDBOX_JOBS] < 0) {
-		/* Cgroups have not been delegated to ordinary users here. */
+		/* Here, cgroups were not delegated to ordinary users. */
 		printf("# skip: %s\n", is_real_root() ? "the sandbox has no cgroup" : "not root");
 		skip();
 	}
@@ -227,7 +230,7 @@ static void runs_in_the_cgroup_of_the_command(void **state)
 	(void)run_restricted(place, &restriction, "grep ^0:: /proc/self/cgroup");
 	assert_non_null(strstr(place->out, group.name));
 	assert_int_equal(run_restricted(place, &restriction, "sleep 100 >/dev/null 2>&1 &"), 0);
-	/* It is frozen with the sandbox, and ends with it. */
+	/* The command is frozen with the sandbox, and ends with it. */
 	ok(place, sandbox_freeze(&place->sandbox, &place->err));
 	ok(place, sandbox_thaw(&place->sandbox, &place->err));
 	assert_int_equal(unlinkat(group.parent, group.name, AT_REMOVEDIR), -1);

@@ -1,9 +1,8 @@
 /*
- * sandbox_fixture.h - a small root file system to run things in, as root and as
- * an ordinary user.
+ * sandbox_fixture - a small root file system to run commands in, as root and as an ordinary user.
  *
- * Each program runs its tests twice when root calls it: first in a child that is
- * user 65534 and has entered a user namespace, then as root.
+ * If root starts a test program, the tests run twice: first in a child that is user 65534 and has
+ * entered a user namespace, then as root.
  */
 #pragma once
 #include <errno.h>
@@ -39,19 +38,19 @@
 #define OUTPUT_MAX 65536
 
 static struct {
-	char path[200]; /* where the places are made; belongs to who runs the tests */
+	char path[200]; /* directory of the places; belongs to the user who runs the tests */
 	char busybox[256];
 	enum sandbox_user user;
-	const char *why_not; /* no test can run */
+	const char *why_not; /* the reason why no test can run, or NULL */
 } world;
 
 struct place {
 	char path[256];
-	int fd, run, root; /* root: the tree */
+	int fd, run, root; /* root: the directory of the tree */
 	struct sandbox sandbox;
 	struct sandbox_result result;
 	struct err err;
-	char out[OUTPUT_MAX]; /* what the last command printed */
+	char out[OUTPUT_MAX]; /* output of the last command */
 };
 
 static const char *const plain_env[] = { "PATH=/bin:/sbin", "HOME=/root", NULL };
@@ -74,7 +73,7 @@ __attribute__((unused)) static bool there(int dirfd, const char *name)
 	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* busybox and its links, and what a tree has to have. */
+/* Make a tree with busybox, its links, and the directories that a sandbox needs. */
 static void make_tree(int dirfd)
 {
 	static const char *const dirs[] = { "bin", "dev", "etc", "proc", "root", "sys", "tmp" };
@@ -164,7 +163,7 @@ __attribute__((unused)) static struct sandbox_plan plan_of(struct place *place)
 	};
 }
 
-/* A sandbox with the small tree as its root. */
+/* Start a sandbox with the small tree as its root. */
 __attribute__((unused)) static struct place *started(void **state)
 {
 	struct place *place = *state;
@@ -178,7 +177,7 @@ __attribute__((unused)) static struct place *started(void **state)
 
 /* ------------------------------------------------------------------ commands */
 
-/* Run it with its output in place->out; what sandbox_run returns. */
+/* Run a command with its output in place->out.  Returns the result of sandbox_run. */
 __attribute__((unused)) static int run_command(
 	struct place *place, const struct sandbox_command *command)
 {
@@ -197,7 +196,7 @@ __attribute__((unused)) static int run_command(
 	return r;
 }
 
-/* A line for the tree's shell; its status. */
+/* Run a line with the tree's shell.  Returns the exit status. */
 __attribute__((unused)) static int shell(struct place *place, const char *line)
 {
 	const char *const argv[] = { "sh", "-c", line, NULL };
@@ -207,7 +206,7 @@ __attribute__((unused)) static int shell(struct place *place, const char *line)
 	return place->result.status;
 }
 
-/* The same, and what it must print. */
+/* Run a line, and check its output. */
 #define assert_prints(place, line, text)                                                           \
 	do {                                                                                       \
 		(void)shell(place, line);                                                          \
@@ -221,7 +220,7 @@ __attribute__((unused)) static void sleep_ms(long ms)
 	nanosleep(&pause, NULL);
 }
 
-/* Try until it holds, for up to five seconds. */
+/* Try until the condition is true, for up to five seconds. */
 #define assert_soon(condition)                                                                     \
 	do {                                                                                       \
 		int tries_ = 500;                                                                  \
@@ -231,9 +230,9 @@ __attribute__((unused)) static void sleep_ms(long ms)
 			fail_msg("never: %s", #condition);                                         \
 	} while (0)
 
-/* ------------------------------------------------------------- the two worlds */
+/* ---------------------------------------------------------- the two worlds */
 
-/* Root that can be anybody: not that of a user namespace with few ids. */
+/* Whether this is root that can become any user, and not root of a user namespace with few ids. */
 __attribute__((unused)) static bool is_real_root(void)
 {
 	FILE *map = fopen("/proc/self/uid_map", "re");

@@ -1,4 +1,4 @@
-/* sandbox_run: commands, what becomes of them, and their terminals. */
+/* sandbox_run: commands, their results, and their terminals. */
 #include "sandbox_fixture.h"
 
 #include <poll.h>
@@ -64,12 +64,12 @@ static void knows_what_it_cannot_run(void **state)
 			fail_msg("'%s': %s", cases[i].command, place->err.text);
 		assert_string_equal(place->err.hint, "");
 	}
-	/* A file of no format is a script. */
+	/* A file of unknown format is executed as a script. */
 	ok(place, run_argv(place, "script", "it"));
 	assert_string_equal(place->out, "from a script it\n");
 }
 
-/* A program of this machine, whose loader the tree does not have. */
+/* The program is from this machine, and the tree does not have its loader. */
 static void names_a_missing_loader(void **state)
 {
 	struct place *place = started(state);
@@ -153,7 +153,7 @@ static void becomes_a_user_of_the_tree(void **state)
 	assert_int_equal(place->result.failure, 125);
 	assert_non_null(strstr(place->err.text, "no user 'nobody-knows'"));
 	if (!is_real_root()) {
-		/* There is no second id to be. */
+		/* The sandbox has only one id. */
 		assert_true(as_user(place, "agent") < 0);
 		assert_non_null(strstr(place->err.text, "no id 1000"));
 		assert_non_null(strstr(place->err.hint, "/etc/subuid"));
@@ -192,7 +192,7 @@ static int timed(struct place *place, const char *line, int64_t timeout_ms)
 	return place->result.status;
 }
 
-/* As timed, with as much time as it takes to get to say "ready": the rest is about what follows. */
+/* As 'timed', but with a timeout that is long enough for the command to print "ready". */
 static int timed_when_ready(struct place *place, const char *line)
 {
 	int64_t timeout_ms = 50;
@@ -214,11 +214,11 @@ static void ends_in_time(void **state)
 	assert_false(place->result.timed_out);
 	assert_int_equal(timed(place, "exec sleep 60", 50), 128 + SIGTERM);
 	assert_true(place->result.timed_out);
-	/* One that tidies up gets to say so. */
+	/* A command that handles SIGTERM can clean up. */
 	int status = timed_when_ready(
 		place, "trap 'exit 3' TERM; echo ready; while :; do usleep 1000; done");
 	assert_int_equal(status, 3);
-	/* Even a stopped one hears of it. */
+	/* A stopped command gets SIGTERM, too. */
 	assert_int_equal(timed_when_ready(place, "echo ready; kill -STOP $$"), 128 + SIGTERM);
 }
 
@@ -226,7 +226,7 @@ static void kills_what_does_not_end(void **state)
 {
 	struct place *place = started(state);
 
-	/* The command ignores it, and its children are in groups of their own. */
+	/* The command ignores SIGTERM, and its children are in process groups of their own. */
 	int status = timed_when_ready(place,
 		"trap '' TERM; set -m; while :; do usleep 1000; done & echo ready; "
 		"while :; do usleep 1000; done");
@@ -235,7 +235,10 @@ static void kills_what_does_not_end(void **state)
 	assert_int_equal(sandbox_count(&place->sandbox, &place->err), 0);
 }
 
-/* Two come before there is anybody to get them: one to pass on, and the order to send another. */
+/*
+ * Two signals come before the command exists: one to pass on, and SIGUSR1, which asks for a third
+ * signal.
+ */
 static void passes_all_early_signals_on(void **state)
 {
 	struct place *place = started(state);
@@ -294,24 +297,27 @@ static void does_not_pass_on_what_is_ignored(void **state)
 	signal(SIGHUP, SIG_DFL);
 }
 
-/* In the process of a holder of our own: take a command, which is said to be number 2. */
+/* In the process of a fake holder: take a command, and report that its number is 2. */
 static void take_command(const int ends[2], int fds[INSIDE_FDS])
 {
 	struct holder_request request;
 	struct holder_reply taken = { .result = 2 };
 
-	close(ends[0]); /* so that it hears when the strata has left */
+	close(ends[0]); /* so that this process notices when the strata process closes its end */
 	if (message_receive(ends[1], &request, sizeof(request), fds, INSIDE_FDS, 5000) != 1 ||
 		request.type != HOLDER_RUN ||
 		message_send(ends[1], &taken, sizeof(taken), NULL, 0) < 0)
 		_exit(1);
 }
 
-/* A holder that takes a command, may say why it ends, and does. */
+/*
+ * Start a fake holder that takes a command and ends.  If tells is set, it sends the reason for its
+ * end.
+ */
 static pid_t dying_holder(const int ends[2], bool tells)
 {
 	struct holder_reply last = { 0 };
-	int fds[INSIDE_FDS]; /* open until it ends */
+	int fds[INSIDE_FDS]; /* stay open until this process ends */
 	pid_t pid = fork();
 
 	if (pid)
@@ -347,7 +353,7 @@ static void says_that_the_sandbox_has_ended(void **state)
 	place->sandbox = dying;
 }
 
-/* A holder whose command is ended by that signal before it was ready. */
+/* Start a fake holder whose command is killed by the signal before it was ready. */
 static pid_t quick_holder(const int ends[2], int sig)
 {
 	const int connection = ends[1];
@@ -361,7 +367,7 @@ static pid_t quick_holder(const int ends[2], int sig)
 	close(fds[INSIDE_REPORT]);
 	if (write(fds[INSIDE_STATUS], &sig, sizeof(sig)) != (ssize_t)sizeof(sig))
 		_exit(1);
-	/* Until the strata has left. */
+	/* Wait until the strata process has detached. */
 	close(fds[INSIDE_STATUS]);
 	(void)message_receive(connection, &request, sizeof(request), NULL, 0, 5000);
 	_exit(0);
@@ -390,7 +396,10 @@ static void a_signal_ends_a_command_on_its_way(void **state)
 	place->sandbox.connection = connection;
 }
 
-/* A holder whose command has no session yet: only a signal of its own reaches it. */
+/*
+ * Start a fake holder whose command has no session yet, so that only a signal to the command itself
+ * reaches it.
+ */
 static pid_t early_holder(const int ends[2])
 {
 	const int connection = ends[1];
@@ -440,7 +449,7 @@ static void kills_a_command_without_a_session(void **state)
 	place->sandbox.connection = connection;
 }
 
-/* A holder that kills as it is told, and never hears that the command ended. */
+/* Start a fake holder that kills as requested, but never reports the end of the command. */
 static pid_t deaf_holder(const int ends[2])
 {
 	const int connection = ends[1];
@@ -526,7 +535,7 @@ static void passes_standard_input_through(void **state)
 	(void)dup2(before, STDIN_FILENO);
 }
 
-/* SIGCHLD ignored by whoever started us: the status is known all the same. */
+/* The status is known even if the caller of strata has ignored SIGCHLD. */
 static void is_told_of_its_children(void **state)
 {
 	struct place *place = started(state);
@@ -542,13 +551,13 @@ static void is_told_of_its_children(void **state)
 /* -------------------------------------------------------------------- terminals */
 
 struct user {
-	int screen; /* the master of the caller's terminal */
+	int screen; /* master of the caller's terminal */
 	pid_t strata;
 	char seen[OUTPUT_MAX];
 	size_t n;
 };
 
-/* A strata at a terminal of 33 by 77, running argv in one of the sandbox's. */
+/* Start a strata process at a terminal of 33 by 77.  It runs argv at a terminal of the sandbox. */
 static void sit_down(struct place *place, struct user *user, const char *const *argv, int out)
 {
 	struct winsize size = { .ws_row = 33, .ws_col = 77 };
@@ -658,13 +667,13 @@ static void keys_go_inside(void **state)
 
 	sit_down(place, &user, argv, -1);
 	assert_sees(&user, "# ");
-	/* Ctrl-C ends the program, not the shell. */
+	/* Ctrl-C ends the program, but not the shell. */
 	type(&user, "sleep 100\r");
 	sleep_ms(200);
 	type(&user, "\003");
 	type(&user, "echo status $?\r");
 	assert_sees(&user, "status 130");
-	/* Ctrl-Z stops it, and the shell has its job. */
+	/* Ctrl-Z stops the program, and the shell lists it as a job. */
 	type(&user, "sleep 100\r");
 	sleep_ms(200);
 	type(&user, "\032");
@@ -674,7 +683,7 @@ static void keys_go_inside(void **state)
 	type(&user, "\003");
 	type(&user, "echo done $((40 + 2))\r");
 	assert_sees(&user, "done 42");
-	/* Ctrl-D is the end, once the shell listens. */
+	/* Ctrl-D ends the shell, as soon as the shell reads its terminal. */
 	for (int tries = 0; tries < 50 && !sees(&user, "restored"); tries++) {
 		type(&user, "\004");
 		sleep_ms(100);
@@ -682,7 +691,7 @@ static void keys_go_inside(void **state)
 	assert_int_equal(get_up(&user), 0);
 }
 
-/* Only what was a terminal is replaced by one. */
+/* Only a descriptor that was a terminal is replaced by the new terminal. */
 static void leaves_redirections_alone(void **state)
 {
 	struct place *place = started(state);
@@ -747,7 +756,7 @@ static void gives_the_terminal_back_while_stopped(void **state)
 	assert_int_equal(get_up(&user), 0);
 }
 
-/* What is inside may put anything in place of its devices. */
+/* Programs of the sandbox may put any file in the place of its devices. */
 static void is_not_fooled_by_a_false_ptmx(void **state)
 {
 	struct place *place = started(state);

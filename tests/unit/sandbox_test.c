@@ -1,11 +1,11 @@
-/* sandbox: what the inside sees, and how long it lives. */
+/* sandbox: the view of programs in it, and its lifetime. */
 #include "sandbox_fixture.h"
 
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* --------------------------------------------------------------- what it sees */
+/* ----------------------------------------------------- view of programs in it */
 
 static void its_root_is_the_tree(void **state)
 {
@@ -26,7 +26,7 @@ static void sees_no_process_of_the_host(void **state)
 	assert_prints(place, "cat /proc/1/cmdline | head -c 13", "strata-holder");
 }
 
-/* Every mount inside is one of the plan's. */
+/* Every mount in the sandbox is one of the plan's. */
 static void sees_no_mount_beyond_the_plan(void **state)
 {
 	struct place *place = started(state);
@@ -51,10 +51,10 @@ static void sees_no_mount_beyond_the_plan(void **state)
 static void has_no_inherited_descriptor(void **state)
 {
 	struct place *place = started(state);
-	int left_open = dup(place->fd); /* without O_CLOEXEC */
+	int left_open = dup(place->fd); /* a descriptor without O_CLOEXEC */
 
 	assert_true(left_open > 2);
-	/* 3 is the directory ls reads. */
+	/* 3 is the directory that ls reads. */
 	assert_prints(place, "exec ls /proc/self/fd", "0\n1\n2\n3\n");
 	close(left_open);
 }
@@ -93,7 +93,10 @@ static void protects_what_is_the_hosts(void **state)
 	for (size_t i = 0; i < sizeof(attempts) / sizeof(attempts[0]); i++)
 		if (shell(place, attempts[i]) == 0)
 			fail_msg("allowed: %s", attempts[i]);
-	/* What is only its own, it may change; but root of the machine could mount what is not. */
+	/*
+	 * A program may change properties of its own sandbox.  It may mount a file system only if
+	 * its root is not root of the machine.
+	 */
 	assert_int_equal(shell(place, "hostname other"), 0);
 	assert_int_equal(shell(place, "mount -t tmpfs none /tmp") == 0, !place->sandbox.host_root);
 }
@@ -108,7 +111,7 @@ static void root_of_the_host_is_covered(void **state)
 	}
 	assert_int_not_equal(shell(place, "echo 1 >/proc/sys/vm/drop_caches"), 0);
 	assert_int_not_equal(shell(place, "cat /proc/kmsg"), 0);
-	/* Nor is there a way around by mounts or namespaces of its own. */
+	/* Mounts and namespaces of its own give it no way around this. */
 	assert_int_not_equal(shell(place, "umount /proc/sys; echo 1 >/proc/sys/vm/drop_caches"), 0);
 	assert_int_not_equal(shell(place, "unshare -U -r -m sh -c 'mount -t proc x /tmp; echo 1 "
 					  ">/tmp/sys/vm/drop_caches'"),
@@ -118,7 +121,7 @@ static void root_of_the_host_is_covered(void **state)
 		0);
 }
 
-/* Root's sandboxes have ids of their own; on disk they are the tree's. */
+/* Root's sandboxes have ids of their own.  On disk, files have the ids of the tree. */
 static void root_has_ids_of_its_own(void **state)
 {
 	struct place *place = started(state);
@@ -172,7 +175,7 @@ static void resolv_conf_is_a_copy_of_the_hosts(void **state)
 	}
 	assert_true(read(fd, host, sizeof(host) - 1) >= 0);
 	make_tree(place->root);
-	/* A link that leads nowhere is covered all the same. */
+	/* A dangling link is covered as well. */
 	assert_int_equal(unlinkat(place->root, "etc/resolv.conf", 0), 0);
 	assert_int_equal(symlinkat("../run/none/stub.conf", place->root, "etc/resolv.conf"), 0);
 	struct sandbox_plan plan = plan_of(place);
@@ -208,7 +211,7 @@ static void has_a_network_of_its_own(void **state)
 	ok(place, sandbox_start(&plan, &place->sandbox, &place->err));
 	assert_prints(place, "ls /sys/class/net; hostname", "lo\nalone\n");
 	assert_prints(place, "ip addr show lo | grep -c 127.0.0.1", "1\n");
-	/* Any port, to and from itself. */
+	/* A program can use any port of its own loopback device. */
 	assert_prints(place,
 		"(while :; do nc -l -p 80 >>/tmp/got; done) & "
 		"until test -s /tmp/got; do echo hello | nc -w 1 127.0.0.1 80; usleep 1000; done "
@@ -217,9 +220,9 @@ static void has_a_network_of_its_own(void **state)
 		"hello\n");
 }
 
-/* ------------------------------------------------------------------ its trees */
+/* ----------------------------------------------------------------- its trees */
 
-/* The tree of somebody who wants us elsewhere. */
+/* The tree is hostile: its links lead to places outside. */
 static void is_not_led_out_by_links(void **state)
 {
 	struct place *place = *state;
@@ -260,7 +263,7 @@ static void makes_nothing_in_the_tree(void **state)
 	ok(place, run_command(place, &command));
 	assert_int_equal(place->result.status, 0);
 	assert_int_equal(at_holds_only(place->root, "busybox", &place->err), 1);
-	/* Without /proc there is no telling who is there. */
+	/* Without /proc the processes cannot be counted. */
 	assert_int_equal(sandbox_count(&place->sandbox, &place->err), -ERR_UNSUPPORTED);
 }
 
@@ -301,7 +304,10 @@ static void stacks_layers(void **state)
 	assert_true(S_ISCHR(st.st_mode) && st.st_rdev == 0);
 }
 
-/* More than one option can hold: the way of older kernels. */
+/*
+ * The names of the layers are too long for a single option.  Older kernels need another way for
+ * them.
+ */
 static void stacks_layers_with_long_names(void **state)
 {
 	struct place *place = *state;
@@ -323,7 +329,7 @@ static void stacks_layers_with_long_names(void **state)
 	assert_true(there(place->fd, "upper/new"));
 }
 
-/* Their names fit into the page that older kernels have for all options. */
+/* The names fit into the page that older kernels have for all options. */
 static void stacks_many_layers(void **state)
 {
 	enum { LAYERS = 128, NAME_SIZE = 32 };
@@ -396,7 +402,7 @@ static void its_root_can_be_read_from_outside(void **state)
 	assert_true(there(root, "dev/ptmx"));
 }
 
-/* ------------------------------------------------------------------- its life */
+/* -------------------------------------------------------------- its lifetime */
 
 static bool attached(struct place *place)
 {
@@ -415,7 +421,7 @@ static void ends_when_nothing_is_left(void **state)
 	assert_int_equal(sandbox_count(&place->sandbox, &place->err), 0);
 	sandbox_detach(&place->sandbox);
 	assert_soon(!attached(place));
-	/* Its socket is stale then, and does not keep the next from starting. */
+	/* The socket is stale then, but does not prevent a new start. */
 	assert_true(there(place->run, "main.holder"));
 	struct sandbox_plan plan = plan_of(place);
 	ok(place, sandbox_start(&plan, &place->sandbox, &place->err));
@@ -435,7 +441,7 @@ static void background_jobs_keep_it(void **state)
 	sleep_ms(100);
 	assert_int_equal(sandbox_attach(place->run, "main", &place->sandbox, &place->err), 1);
 	assert_true(sandbox_count(&place->sandbox, &place->err) >= 1);
-	/* The namespaces are the same: the later one sees the job. */
+	/* The namespaces are the same, so the later strata process sees the job. */
 	assert_int_equal(shell(place, "ps | grep -q [u]sleep || ps | grep -q 'test -e'"), 0);
 	sandbox_detach(&place->sandbox);
 	put(place->root, "stop", "", 0644);
@@ -474,7 +480,10 @@ static bool grows(struct place *place, const char *name)
 	return size_of(place, name) > before;
 }
 
-/* In a child: start, a job in the background, and then what it is told. */
+/*
+ * In a child: start a sandbox with a job in the background.  If freeze is set, freeze it.  Then
+ * wait.
+ */
 static pid_t other_strata(struct place *place, bool freeze)
 {
 	pid_t pid = fork();
@@ -507,7 +516,7 @@ static void who_dies_attached_takes_it_along(void **state)
 
 		assert_soon(there(place->root, "ready"));
 		assert_int_equal(grows(place, "log"), !freeze);
-		/* A second one attached does not change that. */
+		/* This is the same when a second strata process is attached. */
 		assert_int_equal(
 			sandbox_attach(place->run, "main", &place->sandbox, &place->err), 1);
 		kill(pid, SIGKILL);
@@ -520,7 +529,10 @@ static void who_dies_attached_takes_it_along(void **state)
 	}
 }
 
-/* A commit, say: nothing inside is its own, and nothing ends with it. */
+/*
+ * A strata process that has only frozen the sandbox, as a commit does, has started no program in
+ * it.  When it is killed, the sandbox goes on.
+ */
 static void who_only_froze_it_just_leaves(void **state)
 {
 	struct place *place = started(state);
@@ -545,7 +557,7 @@ static void who_only_froze_it_just_leaves(void **state)
 	assert_soon(grows(place, "log"));
 }
 
-/* Somebody kills the holder itself. */
+/* Kill the holder itself. */
 static void its_end_is_the_end_of_all(void **state)
 {
 	struct place *place = started(state);
@@ -557,11 +569,11 @@ static void its_end_is_the_end_of_all(void **state)
 	assert_int_equal(
 		pidfd_send_signal(place->sandbox.fds[SANDBOX_HOLDER], SIGKILL, NULL, 0), 0);
 	assert_soon(!attached(place));
-	/* A dying holder closes its socket first, and kills the others last. */
+	/* A holder that dies closes its socket first, and kills the other processes last. */
 	assert_soon(!grows(place, "log"));
 	assert_int_equal(sandbox_count(&place->sandbox, &place->err), -ERR_NOT_FOUND);
 	sandbox_detach(&place->sandbox);
-	/* Its cgroup is gone too. */
+	/* Its cgroup was removed, too. */
 	struct stat st;
 	assert_true(jobs < 0 || fstatat(jobs, "cgroup.procs", &st, 0) < 0);
 	struct sandbox_plan plan = plan_of(place);
@@ -591,9 +603,9 @@ static long now_ms(void)
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-#define MANY 300 /* more than an ordinary queue holds */
+#define MANY 300 /* more connections than an ordinary queue has room for */
 
-/* Somebody has sent it SIGSTOP: it is there, and says nothing. */
+/* A holder that was stopped by SIGSTOP exists but does not answer. */
 static void one_that_is_stopped_can_be_killed(void **state)
 {
 	struct place *place = started(state);
@@ -616,7 +628,7 @@ static void one_that_is_stopped_can_be_killed(void **state)
 		assert_int_equal(mute.pid, place->sandbox.pid);
 		sandbox_detach(&mute);
 	}
-	/* Who was attached before learns it too. */
+	/* A strata process that was attached before gets the same error. */
 	assert_int_equal(sandbox_count(&place->sandbox, &place->err), -ERR_SYSTEM);
 	assert_non_null(strstr(place->err.text, want));
 	assert_true(now_ms() - began < 10000);
@@ -627,7 +639,7 @@ static void one_that_is_stopped_can_be_killed(void **state)
 	assert_false(grows(place, "log"));
 }
 
-/* And one that goes on forgets those who left meanwhile. */
+/* A holder that continues forgets the clients that have detached meanwhile. */
 static void one_that_was_stopped_goes_on(void **state)
 {
 	struct place *place = started(state);
@@ -658,7 +670,8 @@ static void signals_to_it_reach_the_inside(void **state)
 
 /* ------------------------------------------------------------------- freezing */
 
-static const char writers[] = /* a shell, its child, one in a session of its own, one stopped */
+/* a shell, its child, a process in a session of its own, and a stopped one */
+static const char writers[] =
 	"while :; do echo x >>/one; usleep 500; done &"
 	"setsid sh -c 'while :; do echo x >>/two; usleep 500; done' &"
 	"(while :; do echo x >>/three; usleep 500; done) & echo $! >/pid;"
@@ -675,7 +688,7 @@ static void freezes_and_thaws(struct place *place)
 		ok(place, sandbox_thaw(&place->sandbox, &place->err));
 		assert_soon(grows(place, "one"));
 		assert_soon(grows(place, "two"));
-		/* Who was stopped before still is. */
+		/* A process that was stopped before stays stopped. */
 		assert_false(grows(place, "three"));
 	}
 }
@@ -705,7 +718,7 @@ static void leaving_thaws(void **state)
 	assert_false(grows(place, "one"));
 }
 
-/* Two files written one after the other are never seen apart. */
+/* Two files that are written one after the other are consistent in every freeze. */
 static void a_frozen_moment_is_not_torn(void **state)
 {
 	struct place *place = started(state);
@@ -737,7 +750,7 @@ static void a_frozen_moment_is_not_torn(void **state)
 	}
 }
 
-/* A command that is started while all is frozen waits for the thaw. */
+/* A command that is started while the sandbox is frozen waits for the thaw. */
 static void nobody_enters_while_frozen(void **state)
 {
 	struct place *place = started(state);

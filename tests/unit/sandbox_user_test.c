@@ -1,12 +1,12 @@
-/* sandbox_user: which ids a caller gets, and that it gets them. */
+/* sandbox_user: the ids that a caller gets. */
 #include "sandbox_fixture.h"
 
 #include <sched.h>
 #include <sys/mount.h>
 
 /*
- * A process that entered a user namespace stays there, so each of these is a child's,
- * which says with its status how far it came.
+ * Run a step in a child, since a process that has entered a user namespace cannot leave it.  The
+ * exit status of the child shows which step has failed.
  */
 static int in_child(int (*work)(void *), void *arg)
 {
@@ -71,7 +71,7 @@ static int single(void *arg)
 		return 4;
 	if (!file_says("/proc/self/uid_map", map) || !file_says("/proc/self/setgroups", "deny\n"))
 		return 5;
-	/* And it is somebody there. */
+	/* The process is a valid user there. */
 	return unshare(CLONE_NEWNS) < 0 ? 6 : 0;
 }
 
@@ -111,7 +111,7 @@ static void root_stays_where_it_is(void **state)
 
 /* ------------------------------------------------------------- subordinate ids */
 
-/* A mount namespace in which /etc/subuid and /etc/subgid say this. */
+/* Make a mount namespace in which /etc/subuid and /etc/subgid have this text. */
 static int subids_say(const char *text)
 {
 	static const char *const tables[] = { "/etc/subuid", "/etc/subgid" };
@@ -172,7 +172,10 @@ static void finds_subordinate_ids(void **state)
 {
 	static const struct expectation cases[] = {
 		{ .table = "65534:300000:65536\n", .map = "0 65534 1\n1 300000 65536\n" },
-		/* By name, the first of several, among others' and broken lines. */
+		/*
+		 * The table lists the user by name.  The first of several lines is used, among
+		 * lines of other users and malformed lines.
+		 */
 		{ .table = "root:1:1\nnobody:x:1\n\nnobody:400000:1000\nnobody:500000:65536\n",
 			.map = "0 65534 1\n1 400000 1000\n" },
 		{ .table = "root:100000:65536\n",
@@ -190,7 +193,7 @@ static void finds_subordinate_ids(void **state)
 	}
 }
 
-/* The helper says no: a range that belongs to root's own ids is not given. */
+/* The helper refuses, since this process has no_new_privs. */
 static int refused_subids(void *arg)
 {
 	struct err err = { 0 };
@@ -209,7 +212,7 @@ static void says_why_ids_are_refused(void **state)
 	assert_int_equal(in_child(refused_subids, NULL), 0);
 }
 
-/* A tree with owners of its own, run as a user of it. */
+/* Run a command in a tree with owners of its own, as one of its users. */
 static int run_with_subids(void *arg)
 {
 	struct place *place = arg;
@@ -223,7 +226,10 @@ static int run_with_subids(void *arg)
 
 	if (subids_say("65534:300000:65536\n") < 0)
 		return 1;
-	/* A directory of another mount namespace is not ours to mount. */
+	/*
+	 * Open the directory in this mount namespace, since a directory of another one cannot be
+	 * mounted.
+	 */
 	char path[300];
 	snprintf(path, sizeof(path), "%s/root", place->path);
 	place->root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -253,7 +259,7 @@ static void runs_with_subordinate_ids(void **state)
 	skip_unless_possible();
 	skip_without_helpers();
 	make_tree(place->root);
-	/* The tree becomes the user's. */
+	/* Give the tree to the user. */
 	static const char *const theirs[] = { "", "bin", "dev", "etc", "proc", "root", "sys",
 		"tmp" };
 	for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++)

@@ -1,4 +1,4 @@
-/* scan and ingest: what is there becomes a tree, the same one each time; what changed is seen. */
+/* scan and ingest: the same files always give the same tree, and every change is noticed. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* A few files and directories, everything of a known time. */
+/* Make a few files and directories with known times. */
 static void fill(int fd)
 {
 	static const char *const dirs[] = { "a", "a/b", "a/b/c", "d", "empty" };
@@ -83,7 +83,7 @@ static void change_content(int fd)
 {
 	int64_t mtime = mtime_of(fd, "a/one");
 
-	put(fd, "a/one", "A/ONE"); /* as long as it was */
+	put(fd, "a/one", "A/ONE"); /* the new content has the same length */
 	stamp(fd, "a/one", mtime);
 }
 
@@ -160,7 +160,7 @@ static void change_deleted(int fd)
 	stamp(fd, "a", mtime);
 }
 
-/* The last name of a directory, and its only one. */
+/* Delete the last name of a directory, and the only name of another one. */
 static void change_deleted_last(int fd)
 {
 	int64_t mtime = mtime_of(fd, "a/b/c");
@@ -226,7 +226,7 @@ static void change_to_fifo(int fd)
 	stamp(fd, ".", OLD);
 }
 
-/* Another file of the same size and time moved over it. */
+/* Move another file of the same size and time over a file. */
 static void change_replaced(int fd)
 {
 	int64_t mtime = mtime_of(fd, "a/one"), dir = mtime_of(fd, "a");
@@ -247,7 +247,7 @@ static void sees_every_kind_of_change(void **state)
 	static const struct {
 		const char *what;
 		void (*change)(int fd);
-		size_t read; /* at most */
+		size_t read; /* maximum number of files that are read */
 	} cases[] = {
 		{ "content", change_content, 1 },
 		{ "size", change_size, 1 },
@@ -298,7 +298,7 @@ static void sees_every_kind_of_change(void **state)
 	}
 }
 
-/* Within one tick of the clock a change may leave every time as it was. */
+/* Within one tick of the clock, a change may leave all times unchanged. */
 static void sees_a_change_right_after_the_scan(void **state)
 {
 	owned(live_close) struct live live;
@@ -319,7 +319,7 @@ static void sees_a_change_right_after_the_scan(void **state)
 	}
 }
 
-/* --- changes a file system tells of --- */
+/* --- changes that a file system reports --- */
 
 static uint64_t inode(int fd, const char *path)
 {
@@ -336,7 +336,7 @@ static int by_number(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* What a capture comes to that is told of these, and only these. */
+/* Capture a tree.  The scan is told that these paths have changed, and no others. */
 static struct hash capture_told(struct live *live, const char *const *paths, size_t n)
 {
 	uint64_t list[8];
@@ -363,7 +363,7 @@ static void told_what_changed_it_looks_at_nothing_else(void **state)
 	put(live.fd, "top", "changed");
 	struct hash tree = capture_told(&live, NULL, 0);
 	assert_same_tree(&first, &tree);
-	/* Deep below directories nobody opened. */
+	/* The changed file is below directories that are not opened. */
 	tree = capture_told(&live, (const char *[]){ "a/b/c/deep" }, 1);
 	assert_text(*state, &tree, "a/b/c/deep", "changed");
 	assert_text(*state, &tree, "top", "top");
@@ -388,7 +388,7 @@ static void told_of_a_directory_it_lists_that(void **state)
 		(const char *[]){ ".", "a/b/c", "a/b/c/new", "a/b/c/new/file", "a/b/c/d" }, 5);
 	struct hash read = live_read(&live);
 	assert_same_tree(&read, &tree);
-	/* And goes on from there. */
+	/* A further capture works from that state. */
 	put(live.fd, "a/b/c/d/other", "changed");
 	tree = capture_told(&live, (const char *[]){ "a/b/c/d/other" }, 1);
 	read = live_read(&live);
@@ -471,7 +471,10 @@ static void every_name_shows_that_its_group_changed(void **state)
 	uint64_t group = tree_entry(fixture, &two, "x/a").link;
 	assert_true(group != 0);
 
-	/* A parent gets another name: so does the group, also where nothing else happened. */
+	/*
+	 * If a parent directory is renamed, the number of the link group changes, even if nothing
+	 * else has changed.
+	 */
 	assert_int_equal(renameat(live.fd, "y", live.fd, "z"), 0);
 	struct hash renamed = live_capture(&live);
 	struct hash read = live_read(&live);
@@ -511,7 +514,7 @@ static void other_things_than_files_may_be_linked_too(void **state)
 		tree_entry(fixture, &tree, "fifo").link, tree_entry(fixture, &tree, "fifo2").link);
 }
 
-/* --- what is left out --- */
+/* --- files that are left out --- */
 
 static void leaves_out_what_is_mounted(void **state)
 {
@@ -524,7 +527,7 @@ static void leaves_out_what_is_mounted(void **state)
 	make(live.fd, "mount");
 	put(live.fd, "mount/below", "hidden");
 	put(live.fd, "file", "content");
-	/* A namespace of our own: nothing to clean up, whatever happens. */
+	/* Use a mount namespace of this process's own, so that the mount needs no clean-up. */
 	snprintf(path, sizeof(path), "%s/tree", fixture->path);
 	if (unshare(CLONE_NEWNS) < 0 || mount("", "/", "", MS_REC | MS_PRIVATE, NULL) < 0) {
 		printf("# skip: mounting is not allowed here\n");
@@ -603,7 +606,10 @@ static void leaves_out_what_is_excluded(void **state)
 	struct hash tree = live_capture(&live);
 	for (size_t i = 0; i < COUNT(paths); i++)
 		assert_int_equal(tree_find(fixture, &tree, paths[i].path, &entry), paths[i].there);
-	/* No longer excluded, they are there, though nothing on disk changed. */
+	/*
+	 * When the patterns are removed, the files appear in the tree, although nothing on disk has
+	 * changed.
+	 */
 	live.n_exclude = 0;
 	tree = live_capture(&live);
 	for (size_t i = 0; i < COUNT(paths); i++)
@@ -612,7 +618,7 @@ static void leaves_out_what_is_excluded(void **state)
 	assert_same_tree(&tree, &read);
 }
 
-/* --- what cannot be read --- */
+/* --- files that cannot be read --- */
 
 static void leaves_out_stubs_and_nothing_that_looks_like_one(void **state)
 {
@@ -639,12 +645,12 @@ static void leaves_out_stubs_and_nothing_that_looks_like_one(void **state)
 	struct hash tree = live_capture(&live);
 	assert_int_equal(tree_entry(*state, &tree, "").count, 17);
 	assert_int_equal(tree_entry(*state, &tree, "a/plain").size, 0);
-	/* What a program has used is a file of its own, and has no mark. */
+	/* A stub that a program has used counts as an ordinary file, and has no mark. */
 	assert_int_equal(tree_entry(*state, &tree, "a/written").size, 1);
 	struct entry written = tree_entry(*state, &tree, "a/written");
 	assert_true(hash_is_none(&written.xattrs));
 	assert_int_equal(tree_entry(*state, &tree, "a/used/file").size, 1);
-	/* Somebody may need them. */
+	/* The stubs stay, since programs may need them. */
 	assert_int_equal(faccessat(dir, "stub", F_OK, 0), 0);
 	stub_remove(dir, "stub");
 	stub_remove(dir, "stubs");
@@ -681,7 +687,7 @@ static void what_cannot_be_read_is_recorded_as_that(void **state)
 		assert_int_equal(dir.content, ENTRY_UNREAD);
 		assert_text(fixture, &tree, "a/two", "a/two");
 	}
-	/* Readable again. */
+	/* Make the files readable again. */
 	assert_int_equal(fchmodat(live.fd, "a/one", 0644, 0), 0);
 	assert_int_equal(fchmodat(live.fd, "a/b", 0755, 0), 0);
 	struct hash tree = live_capture(&live);
@@ -692,7 +698,7 @@ static void what_cannot_be_read_is_recorded_as_that(void **state)
 	assert_same_tree(&tree, &read);
 }
 
-/* Without a change to the thing itself: who looks is another. */
+/* The files have not changed, but another user reads them now. */
 static void what_another_can_read_is_read_by_him(void **state)
 {
 	struct fixture *fixture = *state;
@@ -713,7 +719,7 @@ static void what_another_can_read_is_read_by_him(void **state)
 	assert_text(fixture, &tree, "a/b/file", "a/b/file");
 }
 
-/* --- a file that will not hold still --- */
+/* --- a file that changes all the time --- */
 
 struct writer {
 	int fd;
@@ -769,7 +775,10 @@ static void a_growing_file_is_kept_as_it_was_at_some_moment(void **state)
 		close(writer.fd);
 
 		struct entry entry = tree_entry(fixture, &tree, "growing");
-		/* Rarely it is read between two writes; else this is said. */
+		/*
+		 * In most cases the file is reported as changing.  Rarely it is read completely
+		 * between two writes.
+		 */
 		assert_int_equal(live_reported(&live), live.report.count[REPORT_CHANGING]);
 		assert_int_not_equal(entry.content, ENTRY_UNREAD);
 		assert_true(entry.size >= cases[i].start);
@@ -779,7 +788,7 @@ static void a_growing_file_is_kept_as_it_was_at_some_moment(void **state)
 		for (size_t k = 0; k < bytes.len; k++)
 			if (bytes.data[k] != (char)(k % 251))
 				fail_msg("wrong byte at %zu", k);
-		/* Now that it holds still, all of it. */
+		/* When the file no longer changes, it is read completely. */
 		tree = live_capture(&live);
 		struct hash read = live_read(&live);
 		assert_same_tree(&tree, &read);
@@ -898,7 +907,7 @@ static void a_directory_may_have_50000_entries(void **state)
 	make(live.fd, "many");
 	for (int i = 0; i < 50000; i++) {
 		snprintf(name, sizeof(name), "many/%05d", i * 7919 % 50000);
-		/* Few of them files: it is about names here. */
+		/* Only a few are files, since the test is about many names. */
 		if (i % 100)
 			assert_int_equal(mknodat(live.fd, name, S_IFIFO | 0644, 0), 0);
 		else
@@ -958,7 +967,7 @@ static void devices_and_sockets_are_entries_too(void **state)
 
 /* --- the index is only a cache --- */
 
-#define BOOT_OFFSET 16 /* of the boot id in the file */
+#define BOOT_OFFSET 16 /* offset of the boot id in the file */
 
 static void flip(struct live *live, off_t offset)
 {
@@ -1007,7 +1016,9 @@ static void damage_magic(struct live *live)
 	flip(live, 3);
 }
 
-/* Of another boot: a power cut may have torn it anywhere. */
+/*
+ * Damage a record, and set another boot id.  After a power cut, any part of the index may be torn.
+ */
 static void tear_a_record(struct live *live)
 {
 	flip(live, BOOT_OFFSET);
@@ -1063,9 +1074,12 @@ static void an_intact_index_of_another_boot_is_good(void **state)
 	assert_int_equal(live.unhashed, 0);
 }
 
-/* --- what this machine cannot express --- */
+/* --- properties that this machine cannot express --- */
 
-/* Owners we may not give, a device, attributes, content that was never known. */
+/*
+ * Make a tree with owners that this user may not set, a device, attributes, and a file with unknown
+ * content.
+ */
 static struct hash foreign_tree(struct fixture *fixture)
 {
 	static const struct xattr attribute = { STR("trusted.test"), STR("value") };
@@ -1119,7 +1133,7 @@ static void what_an_ordinary_user_restored_is_still_that_tree(void **state)
 	struct stat st;
 	assert_int_equal(fstatat(live.fd, "file", &st, 0), 0);
 	assert_int_equal(st.st_uid, geteuid());
-	/* Looked at again, at once and later, it is the same. */
+	/* Further captures, at once and later, give the same tree. */
 	now = live_capture(&live);
 	assert_same_tree(&tree, &now);
 	settle();
@@ -1158,7 +1172,7 @@ static void what_is_changed_there_keeps_what_was_not(void **state)
 	assert_false(hash_is_none(&entry.xattrs));
 	assert_int_equal(tree_entry(fixture, &now, "unread").content, ENTRY_UNREAD);
 	assert_int_equal(tree_entry(fixture, &now, "unread").size, 99);
-	/* And back. */
+	/* Turn the directory into the old tree again. */
 	now = live_become(&live, &now, &tree);
 	assert_same_tree(&tree, &now);
 }
@@ -1177,7 +1191,7 @@ static void what_gets_content_is_no_longer_unread(void **state)
 	struct hash now = live_capture(&live);
 	assert_text(fixture, &now, "unread", "now known");
 	assert_int_equal(tree_entry(fixture, &now, "unread-dir").content, ENTRY_TREE);
-	/* Better that than nothing: it stays when the old tree is wanted. */
+	/* The files stay, although the old tree is wanted.  It has no content for them. */
 	live_become(&live, &now, &tree);
 	assert_holds(live.fd, "unread", "now known");
 	assert_holds(live.fd, "unread-dir/new", "new");

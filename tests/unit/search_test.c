@@ -1,4 +1,7 @@
-/* search: the lines that match, by path and number; text only, and nothing twice. */
+/*
+ * search: finds matching lines with path and number, skips binary files, and searches no content
+ * twice.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +16,7 @@
 
 #include "tree_fixture.h"
 
-/* "path:line:start-end:text" of each match, a line each. */
+/* The matches so far, each as a line "path:line:start-end:text". */
 struct heard {
 	struct buf text;
 	size_t n;
@@ -84,7 +87,7 @@ static void finds_lines_in_the_order_of_paths(void **state)
 		{ "absent", "", "" },
 		{ "foo", "l", "" },
 		{ "foo", "u", "" },
-		/* Never over the end of a line. */
+		/* A match never extends over the end of a line. */
 		{ "one\\nfoo", "", "" },
 	};
 
@@ -98,7 +101,7 @@ static void finds_lines_in_the_order_of_paths(void **state)
 
 /* --- files of other kinds --- */
 
-/* A tree of one file "f" of these bytes, stored as a capture would. */
+/* Store a tree with one file "f" that has these bytes, as a capture would. */
 static struct hash tree_with(struct fixture *fixture, const void *bytes, size_t len)
 {
 	owned_mem char *window = mem_alloc(CUTTER_WINDOW);
@@ -162,7 +165,7 @@ static void a_file_is_left_at_a_line_too_long(void **state)
 	}
 }
 
-/* Lines lie across the pieces a large file is cut into. */
+/* Lines extend over the pieces into which a large file is cut. */
 static void lines_of_a_large_file_are_whole(void **state)
 {
 	struct fixture *fixture = *state;
@@ -232,7 +235,7 @@ static void lines_that_are_not_text_end_a_search_for_text_only(void **state)
 	}
 }
 
-/* --- nothing twice --- */
+/* --- no content is searched twice --- */
 
 static void each_content_of_a_path_is_searched_once(void **state)
 {

@@ -1,4 +1,7 @@
-/* A process that has confined itself tries by raw system calls what its policy does not allow. */
+/*
+ * selfconfine: a process that has confined itself tries, by raw system calls, actions that its
+ * policy does not allow.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,7 +87,10 @@ static void read_and_resolve(struct arena *arena, struct policy *out)
 	assert_int_equal(policy_resolve(&policy, &place, arena, out, &err), 0);
 }
 
-/* Valgrind does not know the system calls, and takes what a process keeps for good for a leak. */
+/*
+ * Valgrind does not support the system calls.  It also reports memory as a leak that a process
+ * keeps on purpose.
+ */
 static void skip_under_valgrind(void)
 {
 	const char *preloaded = getenv("LD_PRELOAD");

@@ -1,4 +1,4 @@
-/* snapname: which names can be asked for, and what they say. */
+/* snapname: the names that are accepted, and the times and classes in names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

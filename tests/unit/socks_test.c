@@ -1,4 +1,4 @@
-/* socks: requests of version 5, and answers to everything else. */
+/* socks: requests of version 5, and the answers to all other bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static void answers_greetings(void **state)
 static const struct {
 	struct str bytes;
 	enum socks_result result;
-	int reply; /* if bad */
+	int reply; /* the reply to a bad request */
 	const char *host;
 	uint16_t port;
 } requests[] = {

@@ -1,4 +1,7 @@
-/* tar: everything a file has survives an archive, ours or GNU tar's; damage is an error. */
+/*
+ * tar: an archive, of this writer or of GNU tar, keeps all properties of a file, and damage is an
+ * error.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +60,7 @@ static struct str repeat(char c, size_t len)
 	return (struct str){ text, len };
 }
 
-/* The path of a directory comes back with the slash tar puts there. */
+/* The path of a directory is read with the slash that tar adds. */
 static void assert_member(const struct tar_member *have, const struct tar_member *want)
 {
 	struct str path = have->path;
@@ -89,7 +92,7 @@ static void assert_member(const struct tar_member *have, const struct tar_member
 	}
 }
 
-/* The byte a file made here has at an offset. */
+/* Returns the byte that the files of this test have at an offset. */
 static unsigned char pattern(uint64_t offset)
 {
 	return (unsigned char)(offset * 31 + (offset >> 8) * 7 + 1);
@@ -180,7 +183,7 @@ static void round_trip(const struct tar_member *members, size_t count)
 		check(rc, &err);
 		assert_int_equal(rc, 1);
 		assert_member(&found, &members[i]);
-		if (i % 3 < 2 && !members[i].hardlink) /* and leave some unread */
+		if (i % 3 < 2 && !members[i].hardlink) /* leave some data unread */
 			assert_data(reader, &members[i]);
 	}
 	assert_int_equal(tar_reader_next(reader, &found, &err), 0);
@@ -188,7 +191,7 @@ static void round_trip(const struct tar_member *members, size_t count)
 	tar_reader_close(reader);
 }
 
-/* Read a whole archive; the first error, or 0. */
+/* Read a whole archive.  Returns the first error, or 0. */
 static int read_through(int fd, struct err *err)
 {
 	struct tar_member member;
@@ -208,7 +211,7 @@ static int read_through(int fd, struct err *err)
 	return rc;
 }
 
-/* --- our own archives --- */
+/* --- archives of this writer --- */
 
 static void keeps_types_and_owners(void **state)
 {
@@ -290,11 +293,11 @@ static const char acl[] = "\x02\0\0\0\x01\0\x06\0\xff\xff\xff\xff\x02\0\x07\0\xe
 			  "\x04\0\x04\0\xff\xff\xff\xff\x10\0\x07\0\xff\xff\xff\xff"
 			  "\x20\0\x04\0\xff\xff\xff\xff";
 
-/* Modes fit the ACL (u::rw- mask::rwx o::r--), as they do on any file system. */
+/* The mode must fit the ACL (u::rw- mask::rwx o::r--), as on any file system. */
 static void keeps_xattrs(void **state)
 {
 	struct str large = repeat('\xff', 65536);
-	/* In the order of their names, as they are read. */
+	/* The xattrs are sorted by name, since they are read in this order. */
 	const struct tar_xattr xattrs[] = {
 		{ STR("security.capability"),
 			STR("\x01\0\0\x02\0\x20\0\0\0\0\0\0\0\0\0\0\0\0\0\0") },
@@ -357,7 +360,10 @@ static void keeps_holes(void **state)
 	round_trip(members, sizeof(members) / sizeof(members[0]));
 }
 
-/* Nine GiB are announced and a part of it written: enough to see the header. */
+/*
+ * The header announces nine GiB.  Only a part of them is written, which is enough to check the
+ * header.
+ */
 static void keeps_sizes_past_8_gib(void **state)
 {
 	owned_fd int fd = memory_file();
@@ -428,7 +434,8 @@ static void refuses_what_it_cannot_write(void **state)
 	check(tar_writer_member(tar, &fine, &err), &err);
 	check(tar_writer_data(tar, "a", 1, &err), &err);
 	assert_int_equal(
-		tar_writer_member(tar, &fine, &err), -(int)ERR_INVALID); /* one byte owed */
+		/* one byte of data is missing */
+		tar_writer_member(tar, &fine, &err), -(int)ERR_INVALID);
 	assert_int_equal(tar_writer_finish(tar, &err), -(int)ERR_INVALID);
 	assert_int_equal(tar_writer_data(tar, "bc", 2, &err), -(int)ERR_INVALID);
 	check(tar_writer_data(tar, "b", 1, &err), &err);
@@ -455,7 +462,10 @@ static void reports_a_full_disk(void **state)
 	assert_int_equal(err.errno_value, ENOSPC);
 }
 
-/* Every cut of a small archive, also between members and before the end marker. */
+/*
+ * Cut off a small archive at every offset, including those between members and before the end
+ * marker.
+ */
 static void refuses_every_truncation(void **state)
 {
 	owned_fd int whole = memory_file();
@@ -485,7 +495,7 @@ static void refuses_every_truncation(void **state)
 	size_t end = (size_t)size;
 	while (!bytes[end - 1])
 		end--;
-	end = (end + 511) / 512 * 512; /* of the last member, padding included */
+	end = (end + 511) / 512 * 512; /* end of the last member, including padding */
 	for (size_t cut = 0; cut <= end; cut += cut % 512 ? 255 : 1) {
 		owned_fd int fd = memory_file();
 
@@ -659,7 +669,7 @@ static void reads_gnu_names_of_all_formats(void **state)
 	}
 }
 
-/* What we write, GNU tar must restore. */
+/* GNU tar must be able to restore archives of this writer. */
 static void gnu_tar_reads_ours(void **state)
 {
 	static const struct tar_extent extents[] = { { 65536, 100 }, { 2 * MIB, 4096 } };

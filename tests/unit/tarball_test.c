@@ -1,4 +1,7 @@
-/* tarball: a tree and its archive say the same; a hostile archive only describes an odd tree. */
+/*
+ * tarball: a tree and its archive have the same content, and a hostile archive can only describe an
+ * odd tree.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,7 +99,10 @@ static void finish(struct archive *archive)
 	assert_int_equal(lseek(archive->fd, 0, SEEK_SET), 0);
 }
 
-/* Finish, read and close it; the tree, and the reasons of what was refused. */
+/*
+ * Finish an archive, read it and close it.  Returns the tree.  report gets the reasons for members
+ * that were refused.
+ */
 static struct hash read_it(struct fixture *fixture, struct archive *archive, struct report *report)
 {
 	struct hash tree;
@@ -109,7 +115,7 @@ static struct hash read_it(struct fixture *fixture, struct archive *archive, str
 
 /* --- trees --- */
 
-/* The strings of the entry are gone on return. */
+/* The strings of the entry are not valid after the return. */
 static bool find(
 	struct fixture *fixture, const struct hash *tree, const char *path, struct entry *entry)
 {
@@ -154,7 +160,7 @@ static void assert_same_tree(const struct hash *a, const struct hash *b)
 	assert_string_equal(hash_hex(a, x), hash_hex(b, y));
 }
 
-/* Write the tree to memory and read it back. */
+/* Write the tree to memory and read it back.  Returns the tree that was read. */
 static struct hash there_and_back(struct fixture *fixture, const struct hash *tree)
 {
 	owned(report_release) struct report report = REPORT_INIT;
@@ -191,7 +197,7 @@ static struct hash capture(struct fixture *fixture, int fd)
 	return tree;
 }
 
-/* --- a live tree with every kind of thing in it --- */
+/* --- a live tree with every kind of entry --- */
 
 static void stamp(int dir, const char *name, int64_t ns)
 {
@@ -277,7 +283,10 @@ static void make_sparse(int dir)
 	}
 }
 
-/* What needs privilege or a certain file system is left out without it. */
+/*
+ * Set attributes that need privileges or a certain file system.  They are left out where that
+ * fails.
+ */
 static void make_attributes(int dir)
 {
 	owned_fd int fd = make_file(dir, "attributes", 10, 0755);
@@ -338,7 +347,7 @@ static void an_archive_by_gnu_tar_gives_the_tree_too(void **state)
 	char command[1000];
 	struct hash read;
 
-	/* tar leaves sockets out, makes no links of fifos, and has no time of -1 ns. */
+	/* tar leaves sockets out, does not keep hard links of FIFOs, and has no time of -1 ns. */
 	assert_int_equal(unlinkat(dir, "a-links/socket", 0), 0);
 	assert_int_equal(unlinkat(dir, "z-links/socket", 0), 0);
 	assert_int_equal(unlinkat(dir, "z-links/fifo", 0), 0);
@@ -437,7 +446,7 @@ static void builds_a_directory_of_50000_names(void **state)
 	char name[32];
 
 	archive_open(&archive);
-	/* Not in order, and every name twice: the second counts. */
+	/* The names are not sorted, and each comes twice.  The second one is used. */
 	for (unsigned i = 0; i < 50000; i++) {
 		snprintf(name, sizeof(name), "one/%u", i * 7919 % 25000);
 		add_file(&archive, name, i < 25000 ? "old" : "new");
@@ -457,7 +466,7 @@ static void builds_a_directory_of_50000_names(void **state)
 #define CHECKSUM_AT 148
 #define CHECKSUM_SIZE 8
 
-/* Give the member at offset this mtime in the binary form, which has no bounds. */
+/* Give the member at offset this mtime in the binary form, which has no limits. */
 static void set_mtime(int fd, off_t offset, int64_t seconds)
 {
 	unsigned char block[BLOCK];
@@ -611,16 +620,16 @@ static void hard_links_share_an_entry_and_a_group(void **state)
 	add_hard_link(&archive, "b", "./d//a");
 	add_hard_link(&archive, "e/c", "b");
 	add_hard_link(&archive, "b", "b");
-	/* A group of which one name is left is none. */
+	/* If only one name of a link group is left, the file is no longer hard-linked. */
 	add_file(&archive, "x", "alone");
 	add_hard_link(&archive, "y/z", "x");
 	add_file(&archive, "y", "in place of the other");
-	/* Replacing a name leaves the others alone. */
+	/* Replacing one name does not change the other names. */
 	add_file(&archive, "p", "kept");
 	add_hard_link(&archive, "q", "p");
 	add_hard_link(&archive, "r", "p");
 	add_file(&archive, "p", "another");
-	/* A link in place of the directory it points into. */
+	/* A link replaces the directory that contains its target. */
 	add_file(&archive, "n/inside", "saved");
 	add_hard_link(&archive, "n", "n/inside");
 	struct hash tree = read_it(fixture, &archive, &report);

@@ -1,4 +1,6 @@
-/* tempdir_fixture - removes a directory that a test has made, also where /tmp is a mount. */
+/*
+ * tempdir_fixture - removes a directory that a test has made.  This works even if /tmp is a mount.
+ */
 #pragma once
 #include <fcntl.h>
 #include <string.h>
@@ -7,7 +9,10 @@
 #include "core/at.h"
 #include "core/own.h"
 
-/* path is absolute.  It is split, since at_remove_tree does not cross mounts to reach a name. */
+/*
+ * Remove the directory with this absolute path.  The path is split, since at_remove_tree does not
+ * cross mounts.
+ */
 static inline int tempdir_remove(const char *path)
 {
 	owned_mem char *parent = strdup(path);

@@ -327,7 +327,10 @@ static void fnmatch_matches_names(void **state)
 	check_patterns(text_fnmatch, cases, COUNT(cases));
 }
 
-/* Patterns whose naive matching takes ages: these end at once, most of them with a sure "no". */
+/*
+ * For these patterns a naive matcher takes very long.  text_glob must end soon, and must not need
+ * its limit of steps for most of them.
+ */
 static void hostile_patterns_end_soon(void **state)
 {
 	owned(buf_release) struct buf pattern = BUF_INIT;
@@ -357,7 +360,7 @@ static void hostile_patterns_end_soon(void **state)
 	}
 }
 
-/* The verdicts that cut the search short must not change its result. */
+/* A simple matcher without shortcuts.  text_glob must give the same results. */
 static bool naive(const char *pattern, const char *text)
 {
 	if (!*pattern)
@@ -387,7 +390,7 @@ static void agrees_with_a_naive_matcher(void **state)
 			if (random >> 29 & 1)
 				text[strlen(text)] = text_bytes[(random >> 8) % 4];
 		}
-		/* No '/' in the pattern: naive() does not know components of stars. */
+		/* The patterns have no '/', since naive() does not support components of stars. */
 		if (text_glob(str_of(pattern), str_of(text)) != naive(pattern, text))
 			fail_msg("'%s' on '%s'", pattern, text);
 	}

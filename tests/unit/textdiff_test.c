@@ -1,4 +1,4 @@
-/* textdiff: minimal hunks, unified output as diff -u prints it, the cost cap. */
+/* textdiff: minimal hunks, unified output in the form of diff -u, and the limit of the cost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static struct str view(const struct buf *buf)
 	return (struct str){ buf->data, buf->len };
 }
 
-/* The expected texts are what GNU diff 3.8 prints, its time stamps left out. */
+/* The expected texts are the output of GNU diff 3.8 without time stamps. */
 static void prints_what_diff_prints(void **state)
 {
 	static const struct {
@@ -37,7 +37,7 @@ static void prints_what_diff_prints(void **state)
 			"--- a\n+++ b\n@@ -4,3 +4,3 @@\n 4\n-5\n+x\n 6\n" },
 		{ "1\n2\n3\n", "1\n2\nx\n3\n", 0, "--- a\n+++ b\n@@ -2,0 +3 @@\n+x\n" },
 		{ "1\n2\n3\n", "1\n3\n", 0, "--- a\n+++ b\n@@ -2 +1,0 @@\n-2\n" },
-		/* six lines between two changes: one section; seven: two */
+		/* six lines between two changes make one section, and seven lines make two */
 		{ "a\n1\n2\n3\n4\n5\n6\nb\n", "A\n1\n2\n3\n4\n5\n6\nB\n", 3,
 			"--- a\n+++ b\n@@ -1,8 +1,8 @@\n-a\n+A\n 1\n 2\n 3\n 4\n 5\n 6\n-b\n+B\n" },
 		{ "a\n1\n2\n3\n4\n5\n6\n7\nb\n", "A\n1\n2\n3\n4\n5\n6\n7\nB\n", 3,
@@ -60,7 +60,7 @@ static void prints_what_diff_prints(void **state)
 		/* the example of Myers' paper */
 		{ "a\nb\nc\na\nb\nb\na\n", "c\nb\na\nb\na\nc\n", 3,
 			"--- a\n+++ b\n@@ -1,7 +1,6 @@\n-a\n-b\n c\n-a\n b\n+a\n b\n a\n+c\n" },
-		/* an ambiguous insertion stands as low as it can */
+		/* an ambiguous insertion is placed as low as possible */
 		{ "f {\n}\n\nh {\n}\n", "f {\n}\n\ng {\n}\n\nh {\n}\n", 3,
 			"--- a\n+++ b\n@@ -1,5 +1,8 @@\n f {\n }\n \n+g {\n+}\n+\n h {\n }\n" },
 		{ "x\ny\n", "x\nx\nx\ny\n", 3, "--- a\n+++ b\n@@ -1,2 +1,4 @@\n x\n+x\n+x\n y\n" },
@@ -107,7 +107,7 @@ static void add_random_lines(struct buf *out, uint64_t *random, size_t count, si
 		buf_addf(out, "%zu\n", (size_t)next_random(random) % kinds);
 }
 
-/* b is a with lines dropped, added and replaced. */
+/* Make b from a: drop, add and replace lines. */
 static void add_edited(struct buf *out, struct str a, uint64_t *random, size_t kinds, size_t rate)
 {
 	for (size_t i = 0; i < a.len;) {
@@ -139,8 +139,8 @@ static size_t line_starts(struct str text, size_t **starts)
 }
 
 struct edits {
-	size_t lines; /* deleted and inserted */
-	bool applies; /* hunks are in order, apart, within bounds, and turn a into b */
+	size_t lines; /* number of deleted and inserted lines */
+	bool applies; /* the hunks are sorted, separate and within bounds, and turn a into b */
 };
 
 static struct edits check_hunks(struct str a, struct str b)
@@ -171,7 +171,7 @@ static struct edits check_hunks(struct str a, struct str b)
 	return edits;
 }
 
-/* The least number of lines to delete and insert, by the textbook table. */
+/* Returns the least number of lines to delete and insert, computed with the textbook table. */
 static size_t least_edits(struct str a, struct str b)
 {
 	owned_mem size_t *a_start = NULL;
@@ -245,7 +245,10 @@ static void large_contents_with_few_edits_stay_minimal(void **state)
 	}
 }
 
-/* Far more edits than the cap, of lines that both sides have: correct, and soon done. */
+/*
+ * There are far more edits than the limit, in lines that both sides have.  The result must be
+ * correct, and must come soon.
+ */
 static void stays_correct_beyond_the_cost_cap(void **state)
 {
 	static const struct {
@@ -272,7 +275,7 @@ static void stays_correct_beyond_the_cost_cap(void **state)
 	}
 }
 
-/* What lies on either side of the block that replaces the rest is still compared. */
+/* The lines before and after the replaced block are still compared exactly. */
 static void keeps_the_ends_exact_beyond_the_cost_cap(void **state)
 {
 	uint64_t random = 1;

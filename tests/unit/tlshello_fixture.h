@@ -17,7 +17,7 @@ static void add_extension(struct buf *out, unsigned type, const char *bytes, siz
 	buf_add(out, bytes, len);
 }
 
-/* The extension with the name, of which len bytes are told. */
+/* Append the extension with the name.  The extension claims that the name has len bytes. */
 static void add_server_name(struct buf *out, const char *name, size_t len)
 {
 	struct buf names = BUF_INIT;
@@ -30,7 +30,7 @@ static void add_server_name(struct buf *out, const char *name, size_t len)
 	buf_release(&names);
 }
 
-/* The message with these extensions; NULL: without any. */
+/* Append the message with these extensions.  NULL: without any extension. */
 static void add_message(struct buf *out, const struct buf *extensions)
 {
 	struct buf body = BUF_INIT;
@@ -53,7 +53,7 @@ static void add_message(struct buf *out, const struct buf *extensions)
 	buf_release(&body);
 }
 
-/* The message in records of at most so many bytes. */
+/* Append the message in records of at most 'most' bytes. */
 static void add_records(struct buf *out, const struct buf *message, size_t most)
 {
 	for (size_t at = 0; at < message->len; at += most) {
@@ -66,7 +66,7 @@ static void add_records(struct buf *out, const struct buf *message, size_t most)
 	}
 }
 
-/* A whole hello; name NULL: without one. */
+/* Make a whole hello.  name NULL: without a name. */
 static void make_hello(struct buf *out, const char *name, size_t record)
 {
 	struct buf extensions = BUF_INIT, message = BUF_INIT;

@@ -1,4 +1,4 @@
-/* tlshello: the name of the server, from hellos whole, split, and hostile. */
+/* tlshello: reads the name of the server from hellos that are whole, split, or hostile. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -131,7 +131,7 @@ static void refuses_two_names_in_one_list(void **state)
 	assert_int_equal(read_buf(&hello, name), TLSHELLO_BAD);
 }
 
-/* Records before, between and behind the parts of a hello that have no place there. */
+/* Other records come before, between or after the parts of a hello, where they are not allowed. */
 static void refuses_other_records(void **state)
 {
 	static const char alert[] = "\x15\3\1\0\2\1\0", empty[] = "\x16\3\1\0\0";

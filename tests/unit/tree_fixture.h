@@ -1,5 +1,5 @@
 /*
- * tree_fixture - live directories beside a store, captured as a workspace would.
+ * tree_fixture - live directories beside a store, which are captured as in a workspace.
  *
  * Include after <cmocka.h>.
  */
@@ -23,7 +23,7 @@
 #define NOBODY 65534
 #define OLD (1600000000 * SECOND) /* an mtime long ago */
 
-/* --- who we are --- */
+/* --- users --- */
 
 static inline void need_root(void)
 {
@@ -33,7 +33,7 @@ static inline void need_root(void)
 	}
 }
 
-/* Root becomes an ordinary user, whose store this is, until the test ends. */
+/* If this is root, become an ordinary user, who owns the store, until the test ends. */
 static inline void become_user(struct fixture *fixture)
 {
 	char command[400];
@@ -45,7 +45,7 @@ static inline void become_user(struct fixture *fixture)
 	assert_int_equal(system(command), 0);
 	assert_int_equal(setegid(NOBODY), 0);
 	assert_int_equal(seteuid(NOBODY), 0);
-	(void)prctl(PR_SET_DUMPABLE, 1); /* so that /proc/self stays ours */
+	(void)prctl(PR_SET_DUMPABLE, 1); /* /proc/self must belong to this user */
 	fixture_open(fixture, 0);
 }
 
@@ -54,7 +54,7 @@ static inline int tree_setup(void **state)
 	struct rlimit files;
 
 	umask(022);
-	/* Deep trees take a descriptor a level to remove. */
+	/* Removing a deep tree needs a descriptor for each level. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max < 8192 ? files.rlim_max : 8192;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
@@ -73,9 +73,9 @@ static inline int tree_teardown(void **state)
 
 #define tree_test(name) cmocka_unit_test_setup_teardown(name, tree_setup, tree_teardown)
 
-/* --- things on disk --- */
+/* --- files on disk --- */
 
-/* Until what was written so far is too old for the racy rule. */
+/* Wait until the files written so far are old enough to be trusted by the racy rule. */
 static inline void settle(void)
 {
 	usleep(60000);
@@ -140,17 +140,17 @@ struct live {
 	struct fixture *fixture;
 	int fd;
 	char name[32];
-	char index[40]; /* what its last capture saw */
+	char index[40]; /* name of the index of the last capture */
 	struct report report;
-	size_t unhashed;          /* files the last capture had to read */
-	size_t dirty;             /* directories it had to build again */
-	const struct hash *lower; /* a layer of an overlay over this, or NULL */
+	size_t unhashed;          /* number of files that the last capture had to read */
+	size_t dirty;             /* number of directories that it had to build again */
+	const struct hash *lower; /* the lower tree, if the directory is an upper layer; or NULL */
 	const char *const *exclude;
 	size_t n_exclude;
 	struct scan_skip skip;
 	size_t n_skip;
 	const struct scan_inodes *changed;
-	struct applied applied; /* of the last live_apply */
+	struct applied applied; /* notes of the last live_apply */
 };
 
 static inline void live_open(struct live *live, struct fixture *fixture, const char *name)
@@ -194,7 +194,10 @@ static inline void live_count(struct live *live, struct windex *index)
 	windex_reader_release(&reader);
 }
 
-/* old: what to compare with; save: keep what was seen for the next capture. */
+/*
+ * Capture the directory.  If old is set, it is compared with the last index.  If save is set, the
+ * new index is kept for the next capture.
+ */
 static inline struct hash live_look(
 	struct live *live, bool old, bool save, const struct hash *adopt)
 {
@@ -238,21 +241,26 @@ static inline struct hash live_look(
 	return tree;
 }
 
-/* As a workspace does it: against what the last one saw. */
+/*
+ * Capture the directory as a workspace does: compare it with the last index, and save the new one.
+ */
 static inline struct hash live_capture(struct live *live)
 {
 	live_forget_reports(live);
 	return live_look(live, true, true, NULL);
 }
 
-/* Everything read, nothing remembered. */
+/* Capture the directory by reading everything.  No index is used or saved. */
 static inline struct hash live_read(struct live *live)
 {
 	live_forget_reports(live);
 	return live_look(live, false, false, NULL);
 }
 
-/* Turn it from one tree (NULL: empty) into another; what could not be done is in the report. */
+/*
+ * Turn the directory from one tree (NULL: empty) into another.  The report lists entries that could
+ * not be restored.
+ */
 static inline void live_apply(struct live *live, const struct hash *from, const struct hash *to)
 {
 	struct treeapply_options options = {
@@ -271,7 +279,7 @@ static inline void live_apply(struct live *live, const struct hash *from, const 
 	applied_sort(&live->applied);
 }
 
-/* The same, and what a workspace takes it for afterwards. */
+/* As live_apply, and then capture the directory as a workspace does. */
 static inline struct hash live_become(
 	struct live *live, const struct hash *from, const struct hash *to)
 {
@@ -311,7 +319,7 @@ static inline void assert_other_tree(const struct hash *a, const struct hash *b)
 	assert_false(hash_eq(a, b));
 }
 
-/* The strings of the entry are gone on return. */
+/* The strings of the entry are not valid after the return. */
 static inline bool tree_find(
 	struct fixture *fixture, const struct hash *tree, const char *path, struct entry *entry)
 {
@@ -345,7 +353,7 @@ static inline void assert_text(
 	assert_string_equal(bytes.data ? bytes.data : "", text);
 }
 
-/* A file's entry for a tree that is built by hand. */
+/* Returns an entry of a file, for a tree that is built by hand. */
 static inline struct entry built_file(struct fixture *fixture, const char *name, const char *text)
 {
 	struct entry entry = {
@@ -365,7 +373,7 @@ static inline struct entry built_file(struct fixture *fixture, const char *name,
 	return entry;
 }
 
-/* A directory of these entries, which are in order. */
+/* Build a directory of these entries, which must be sorted. */
 static inline struct entry built_dir(
 	struct fixture *fixture, const char *name, const struct entry *entries, size_t n)
 {
@@ -397,16 +405,17 @@ static inline struct hash built_tree(struct fixture *fixture, const struct entry
 	return tree;
 }
 
-/* --- trees in words --- */
+/* --- trees described by words --- */
 
 /*
- * "a=text d/ d/x=more l@target p| f! e/!": files, directories, symlinks, fifos, and files and
- * directories that could not be read, in order.  After it, each behind a comma: m0600 mode,
- * t5 mtime, u7 owner, xV an attribute, h9 link group.  A directory need not be named.
+ * A word of a description such as "a=text d/ d/x=more l@target p| f!  e/!".  The words stand for
+ * files, directories, symlinks, FIFOs, and files and directories that could not be read.  They are
+ * in path order.  Options may follow, each after a comma: m0600 mode, t5 mtime, u7 owner, xV an
+ * attribute, h9 link group.  A directory need not have a word of its own.
  */
 struct spec {
 	struct str path;
-	char kind; /* '=' '/' '@' '|' '!' and 'D': a directory not read */
+	char kind; /* '=' '/' '@' '|' '!', or 'D' for a directory that could not be read */
 	struct str text;
 	struct entry entry;
 };
@@ -442,7 +451,7 @@ static inline void spec_options(struct fixture *fixture, struct spec *spec, cons
 	assert_true(!*p || *p == ' ');
 }
 
-/* Look at the next word; how long it is, 0 at the end. */
+/* Parse the next word.  Returns its length, or 0 at the end. */
 static inline size_t spec_next(struct fixture *fixture, const char *p, struct spec *spec)
 {
 	size_t len = strcspn(p, " "), head = strcspn(p, " ,"), path = strcspn(p, "=@|! ,");
@@ -497,7 +506,7 @@ static inline void spec_fill(struct fixture *fixture, struct spec *spec)
 	}
 }
 
-/* The entries below prefix, from *at on, become what is in dir. */
+/* Build the directory dir from the words below prefix, beginning at *at. */
 static inline void spec_dir(
 	struct fixture *fixture, const char **at, struct str prefix, struct entry *dir)
 {
@@ -512,7 +521,7 @@ static inline void spec_dir(
 		struct str rest = { spec.path.ptr + skip_len, spec.path.len - skip_len };
 		const char *slash = memchr(rest.ptr, '/', rest.len);
 
-		if (slash) { /* a directory that was not named */
+		if (slash) { /* a directory without a word of its own */
 			rest.len = (size_t)(slash - rest.ptr);
 			spec.kind = '/';
 			spec.entry = (struct entry){ .mode = 0755,
@@ -534,7 +543,7 @@ static inline void spec_dir(
 	free(build);
 }
 
-/* A first word "/" with options is the root itself. */
+/* Build a tree from words.  A first word "/" with options is the root itself. */
 static inline struct hash tree_of(struct fixture *fixture, const char *words)
 {
 	struct entry root = { .type = ENTRY_DIR,

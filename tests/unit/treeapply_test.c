@@ -1,4 +1,4 @@
-/* treeapply: from any tree to any other, exactly; and nothing that nobody has a copy of is lost. */
+/* treeapply: turns any tree into any other exactly, and loses no file of which there is no copy. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,7 +15,10 @@
 
 #define TREES 4
 
-/* In place of the C library's: a file may have had as many names as it can have. */
+/*
+ * If this is set, the next linkat fails with EMLINK, as for a file with the maximum number of
+ * names.
+ */
 static bool no_more_links;
 
 int linkat(int from_dir, const char *from, int to_dir, const char *to, int flags)
@@ -35,7 +38,7 @@ static void go_everywhere(struct fixture *fixture)
 	for (unsigned i = 0; i < TREES; i++)
 		trees[i] = random_tree(fixture, i);
 	live_open(&live, fixture, "live");
-	/* Without an index, and with everything there, each step is checked by reading it all. */
+	/* The test uses no index.  Each step is checked by reading the whole directory. */
 	live_apply(&live, NULL, &trees[0]);
 	size_t at = 0;
 	for (size_t i = 0; i < TREES; i++) {
@@ -64,12 +67,12 @@ static void goes_from_any_tree_to_any_other(void **state)
 
 static void an_ordinary_user_can_do_so_too(void **state)
 {
-	need_root(); /* else the test before was this one */
+	need_root(); /* for an ordinary user, the previous test was the same */
 	become_user(*state);
 	go_everywhere(*state);
 }
 
-/* As a workspace does it, with an index and adoption. */
+/* Apply trees as a workspace does, with an index and adoption. */
 static void and_what_was_written_need_not_be_read(void **state)
 {
 	struct fixture *fixture = *state;
@@ -92,7 +95,7 @@ static void and_what_was_written_need_not_be_read(void **state)
 	}
 }
 
-/* Other content of the same size under the same mtime. */
+/* Replace the content of a file by one of the same size, and set its mtime back. */
 static void edit_secretly(int dirfd, const char *name, const char *text)
 {
 	struct stat st;
@@ -103,7 +106,7 @@ static void edit_secretly(int dirfd, const char *name, const char *text)
 	assert_int_equal(utimensat(dirfd, name, times, 0), 0);
 }
 
-/* What others do while we are at it is theirs, and seen. */
+/* Changes that other programs make while treeapply runs are noticed by the next scan. */
 static void what_others_did_meanwhile_is_not_taken_for_ours(void **state)
 {
 	struct fixture *fixture = *state;
@@ -124,7 +127,10 @@ static void what_others_did_meanwhile_is_not_taken_for_ours(void **state)
 	assert_int_equal(fchmodat(live.fd, "dir", 0700, 0), 0);
 	struct hash second = live_capture(&live);
 
-	/* Before, where only attributes are to be changed. */
+	/*
+	 * This change is made before treeapply, in a file of which only attributes are to be
+	 * changed.
+	 */
 	edit_secretly(live.fd, "attributes", "cccc");
 	live_apply(&live, &second, &first);
 	settle();
@@ -139,7 +145,7 @@ static void what_others_did_meanwhile_is_not_taken_for_ours(void **state)
 	assert_int_equal(tree_entry(fixture, &now, "dir").mode, 01777);
 }
 
-/* One that could not be made, or is gone again, is seen as what it is. */
+/* A hard link that could not be made, or that was replaced, is scanned as a separate file. */
 static void a_link_that_is_none_is_not_taken_for_one(void **state)
 {
 	struct fixture *fixture = *state;
@@ -158,7 +164,7 @@ static void a_link_that_is_none_is_not_taken_for_one(void **state)
 	struct hash read = live_read(&live);
 	assert_same_tree(&read, &now);
 	assert_int_equal(tree_entry(fixture, &now, "a").link, 0);
-	/* So the next one mends it. */
+	/* So the next checkout restores the link. */
 	now = live_become(&live, &now, &linked);
 	assert_same_tree(&linked, &now);
 }
@@ -277,7 +283,10 @@ static void linked_names_change_together(void **state)
 	}
 }
 
-/* ext4 gives a file 65000 names.  The next begins a new one; leaks are for the sanitizer. */
+/*
+ * Like a file on ext4 with 65000 names, which can have no more: the next name becomes a file of its
+ * own.  Leaks are found by the sanitizer.
+ */
 static void a_file_with_all_the_names_it_can_have_is_written_again(void **state)
 {
 	struct fixture *fixture = *state;
@@ -300,9 +309,11 @@ static void a_file_with_all_the_names_it_can_have_is_written_again(void **state)
 	assert_holds(live.fd, "c", "text");
 }
 
-/* --- what nobody has a copy of --- */
+/* --- files without a copy --- */
 
-/* From what was captured to nothing, to another content, another mode, another type. */
+/*
+ * Each target differs from the captured tree: no file, another content, another mode, another type.
+ */
 static const char *const targets[] = { "", "f=wanted", "f=captured,m0600", "f/ f/x=1", "f@x", "f|",
 	"f=captured,t5" };
 
@@ -331,7 +342,10 @@ static void a_file_changed_since_the_capture_is_kept(void **state)
 		live_apply(&live, &from, &to);
 		assert_holds(live.fd, "f", "precious");
 		assert_true(live_has_report(&live, REPORT_UNRESTORED, "f"));
-		/* As it is: with an older time it might be taken for the captured one. */
+		/*
+		 * The mtime must not change, since the file could otherwise be taken for the
+		 * captured one.
+		 */
 		assert_int_equal(mtime_of(live.fd, "f"), mtime);
 		assert_int_equal(fstatat(live.fd, "f", &st, 0), 0);
 		assert_int_equal(st.st_mode & 07777, 0644);
@@ -357,7 +371,7 @@ static void what_took_the_place_of_a_file_is_kept(void **state)
 		assert_true(live_has_report(&live, REPORT_UNRESTORED, "f"));
 		assert_true(at_name_readlink(live.fd, "f", target, sizeof(target)) > 0);
 		assert_string_equal(target, "../outside");
-		/* And what it leads to is as it was. */
+		/* The target of the link has not changed either. */
 		assert_int_equal(fstatat(fixture->rootfd, "outside", &st, 0), 0);
 		assert_int_equal(st.st_mode & 07777, 0644);
 		assert_holds(fixture->rootfd, "outside", "outside");
@@ -470,7 +484,10 @@ static void what_was_never_captured_survives_below_what_was(void **state)
 	assert_int_equal(live_reported(&live), 0);
 }
 
-/* Where a device could not be made, an empty file stands for it; with data it is a file. */
+/*
+ * An empty file stands in for a device that could not be made.  If it gets content, it is an
+ * ordinary file.
+ */
 static void a_stand_in_that_got_content_is_kept(void **state)
 {
 	struct fixture *fixture = *state;
@@ -498,7 +515,7 @@ static void a_stand_in_that_got_content_is_kept(void **state)
 
 /* --- interruption --- */
 
-/* Begin in another process, which is killed after a moment. */
+/* Begin treeapply in another process, which is killed after us microseconds. */
 static void begin(struct live *live, const struct hash *from, const struct hash *to, unsigned us)
 {
 	int status;
@@ -510,7 +527,7 @@ static void begin(struct live *live, const struct hash *from, const struct hash 
 		struct report report = REPORT_INIT;
 		char path[300];
 
-		/* Nothing of the parent's database may be touched here. */
+		/* The child must not use the database of its parent. */
 		snprintf(path, sizeof(path), "%s/strata.db", own.path);
 		own.db = db_open(path, DB_READ_ONLY, &own.err);
 		own.store =
@@ -574,7 +591,7 @@ static void an_interrupted_one_is_completed_by_the_next(void **state)
 	}
 }
 
-/* --- what the surroundings would add --- */
+/* --- inherited attributes --- */
 
 static bool set_default_acl(int dirfd, const char *name)
 {
@@ -608,7 +625,10 @@ static void a_default_acl_is_not_given_to_what_had_none(void **state)
 	}
 	stamp(live.fd, "d", OLD);
 	struct hash without = live_read(&live);
-	/* Made outside and moved in, they get nothing from it. */
+	/*
+	 * These files are made elsewhere and moved into the directory, so they inherit nothing from
+	 * it.
+	 */
 	put(live.fd, "file", "x");
 	make(live.fd, "sub");
 	put(live.fd, "sub/inside", "x");
@@ -634,7 +654,7 @@ static void a_default_acl_is_not_given_to_what_had_none(void **state)
 
 		assert_int_equal(at_xattr_list(dir, slash + 1, list, sizeof(list)), 0);
 	}
-	/* The other way: what has one gets it back. */
+	/* Files that did inherit attributes get them again. */
 	make(live.fd, "e");
 	assert_true(set_default_acl(live.fd, "e"));
 	put(live.fd, "e/inherits", "x");
@@ -727,7 +747,7 @@ static void the_owner_can_change_what_he_made_read_only(void **state)
 	assert_int_equal(fchmod(live.fd, 0755), 0);
 }
 
-/* --- the rest --- */
+/* --- further tests --- */
 
 static void never_writes_where_the_environment_lies(void **state)
 {

@@ -1,4 +1,7 @@
-/* treediff: what differs is told once, in order, and no more of the trees is read than that. */
+/*
+ * treediff: each difference is reported once, in order, and only the necessary parts of the trees
+ * are read.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +13,7 @@
 
 #include "tree_fixture.h"
 
-/* --- telling --- */
+/* --- reporting --- */
 
 static int tell(void *arg, const struct treediff_change *change, struct err *err)
 {
@@ -61,7 +64,7 @@ static void assert_changes(struct fixture *fixture, const struct diff_case *c, b
 		want.modified += *line == 'M' || *line == 'T';
 	}
 	assert_memory_equal(&counts, &want, sizeof(counts));
-	/* Counting alone gives the same. */
+	/* Counting without reporting gives the same numbers. */
 	counts = (struct treediff_counts){ 0 };
 	assert_ok(fixture,
 		treediff_run(fixture->store, &a, &b, &options, NULL, NULL, &counts, &fixture->err));
@@ -93,7 +96,10 @@ static void tells_what_came_and_went(void **state)
 		{ "", "d/e/x=1 d/y=2 z=3", "+ d\n+ d/e\n+ d/e/x\n+ d/y\n+ z\n" },
 		{ "d/e/x=1 d/y=2 z=3", "z=3", "- d\n- d/e\n- d/e/x\n- d/y\n" },
 		{ "", "e/! f! l@there p|", "+ e\n+ f\n+ l\n+ p\n" },
-		/* Names are compared as bytes, so a directory's place is that of its name. */
+		/*
+		 * Names are compared as bytes, so a directory is sorted by its name without a
+		 * slash.
+		 */
 		{ "", "a/x=2 a-b=1 a0=3", "+ a\n+ a/x\n+ a-b\n+ a0\n" },
 		{ "d/a=1 d/c=3 e/m=5", "d/a=1 d/b=2 e/", "+ d/b\n- d/c\n- e/m\n" },
 	};
@@ -121,7 +127,10 @@ static void tells_what_is_different_about_an_entry(void **state)
 		{ "d/ d/x=1", "d/,m0700 d/x=2", "M d mode\nM d/x content\n" },
 		{ "d/x=1", "d/x=2", "M d/x content\n" },
 		{ "d/!", "d/", "M d content\n" },
-		/* What is in one that could not be read is neither gone nor new. */
+		/*
+		 * Entries of a directory that could not be read count neither as deleted nor as
+		 * added.
+		 */
 		{ "d/e/y=2 d/x=1", "d/!", "M d content\n" },
 		{ "d/!", "d/e/y=2 d/x=1", "M d content\n" },
 		{ "d/x=1", "d/!,m0 y=1", "M d content,mode\n+ y\n" },
@@ -158,10 +167,10 @@ static void a_time_alone_is_told_of_a_directory_only_when_nothing_explains_it(vo
 		{ "d/,t1 d/x=1", "d/,t2", "- d/x\n" },
 		{ "d/,t1 d/x=1", "d/,t2 d/x=2", "M d/x content\n" },
 		{ "d/,t1 d/x=1", "d/,t2 d/x@1", "T d/x mode,type\n" },
-		/* What happened further down does not touch it. */
+		/* Changes further down do not concern the directory. */
 		{ "d/,t1 d/s/x=1", "d/,t2 d/s/x=2", "M d mtime\nM d/s/x content\n" },
 		{ "d/,t1 d/s/,t1 d/s/x=1", "d/,t1 d/s/,t2 d/s/y=1", "- d/s/x\n+ d/s/y\n" },
-		/* Nor is it hidden with something else. */
+		/* The mtime is not hidden if another attribute has changed, too. */
 		{ "d/,t1 d/x=1", "d/,t2,m0700 d/x=2", "M d mode,mtime\nM d/x content\n" },
 		{ "/,t1 a=1", "/,t2 b=2", "- a\n+ b\n" },
 		{ "/,t1 a=1", "/,t2 a=1", "M . mtime\n" },
@@ -179,21 +188,21 @@ static void finds_renames(void **state)
 		{ "a=one", "b=two", "- a\n+ b\n" },
 		{ "a=one", "d/e/b=one", "+ d\n+ d/e\nR a>d/e/b\n" },
 		{ "d/a=one", "a=one", "R d/a>a\n- d\n" },
-		/* Nothing is known by nothing. */
+		/* Empty files and directories are never renames. */
 		{ "a=", "b=", "- a\n+ b\n" },
 		{ "d/", "e/", "- d\n+ e\n" },
 		{ "a!", "b!", "- a\n+ b\n" },
 		{ "a@x", "b@x", "- a\n+ b\n" },
-		/* A copy is no rename, nor is what stayed. */
+		/* A copy is no rename, and neither is a file that stays. */
 		{ "a=one", "a=one b=one", "+ b\n" },
 		{ "a=one b=one", "a=one c=one", "R b>c\n" },
-		/* The first for the first. */
+		/* Files with equal content are paired in path order. */
 		{ "a=one b=one", "x=one y=one", "R a>x\nR b>y\n" },
 		{ "a=one b=one", "x=one", "- b\nR a>x\n" },
 		{ "a=one", "x=one y=one", "R a>x\n+ y\n" },
 		/* A file and a directory never match. */
 		{ "a=one", "b/", "- a\n+ b\n" },
-		/* Link groups follow the names. */
+		/* Link groups change with the names, which is not reported for a rename. */
 		{ "a=one,h5", "b=one,h6", "R a>b\n" },
 	};
 
@@ -208,9 +217,11 @@ static void finds_renamed_directories_whole(void **state)
 		{ "d/x=1 d/y/z=2", "e/x=1 e/y/z=2", "R d>e\n" },
 		{ "d/,m0700 d/x=1", "e/,m0755 e/x=1", "R d>e mode\n" },
 		{ "d/s/x=1", "s/x=1", "- d\nR d/s>s\n" },
-		/* The outermost that is the same. */
+		/* The outermost directory with equal content is paired. */
 		{ "d/s/t/x=1 d/y=2", "e/s/t/x=1 e/y=3", "- d\n- d/y\n+ e\nR d/s>e/s\n+ e/y\n" },
-		/* Not the same inside: its files one by one. */
+		/*
+		 * These directories have different content, so their files are paired one by one.
+		 */
 		{ "d/a=1 d/b=2", "e/a=1 e/b=2 e/c=3", "- d\n+ e\nR d/a>e/a\nR d/b>e/b\n+ e/c\n" },
 		{ "d/x=1 x=1", "e/x=1", "R d>e\n- x\n" },
 	};
@@ -248,7 +259,7 @@ static void tells_only_what_was_asked_for(void **state)
 		}
 		assert_changes(*state, &c, false, paths, n);
 	}
-	/* What came from outside the paths came from nowhere. */
+	/* A file that comes from outside the selected paths counts as added. */
 	struct diff_case c = { "a=one", "d/a=one", "+ d\n+ d/a\n" };
 	assert_changes(*state, &c, true, &STR("d"), 1);
 }
@@ -276,7 +287,7 @@ static void stops_when_told_to(void **state)
 	}
 }
 
-/* --- what is read --- */
+/* --- nodes that are read --- */
 
 static void forget(struct fixture *fixture, const struct hash *tree, const char *path)
 {
@@ -297,7 +308,7 @@ static void does_not_read_what_is_equal(void **state)
 	struct hash a = tree_of(fixture, "a=1 d/x=1 same/a=1 same/b/c=2 z=1");
 	struct hash b = tree_of(fixture, "a=1 d/x=2 same/a=1 same/b/c=2 z=1");
 
-	/* Nor the content of anything. */
+	/* Remove the nodes and contents that must not be read. */
 	forget(fixture, &a, "same/b");
 	forget(fixture, &a, "same");
 	forget(fixture, &a, "d/x");
@@ -306,14 +317,17 @@ static void does_not_read_what_is_equal(void **state)
 	assert_ok(fixture,
 		treediff_run(fixture->store, &a, &b, &options, tell, &out, NULL, &fixture->err));
 	assert_string_equal(out.data, "M d/x content\n");
-	/* Two equal trees are not even looked at. */
+	/* Two equal trees are not read at all. */
 	struct hash nowhere;
 	hash_of("x", 1, &nowhere);
 	assert_ok(fixture, treediff_run(fixture->store, &nowhere, &nowhere, &options, tell, &out,
 				   NULL, &fixture->err));
 }
 
-/* Of a directory of many nodes, only those that differ: take away each in turn. */
+/*
+ * In a directory of many nodes, only the different nodes are read.  The test removes each node in
+ * turn.
+ */
 static void reads_little_of_a_large_directory(void **state)
 {
 	enum { N = 20000 };
@@ -356,7 +370,7 @@ static void reads_little_of_a_large_directory(void **state)
 		else
 			assert_string_equal(out.data, "M 00010000 mode\n");
 	}
-	/* Of each tree: the root, the top node, the leaf. */
+	/* From each tree, the root, the top node and the leaf are needed. */
 	assert_in_range(needed, 6, 10);
 }
 

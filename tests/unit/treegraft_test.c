@@ -1,4 +1,4 @@
-/* treegraft: one path of another tree, and the rest as it was. */
+/* treegraft: one path is taken from another tree, and the rest does not change. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 struct graft_case {
 	const char *base, *source, *path;
-	const char *result; /* NULL: neither has it */
+	const char *result; /* NULL: neither tree has the path */
 };
 
 static void assert_grafts(struct fixture *fixture, const struct graft_case *cases, size_t n)
@@ -42,24 +42,24 @@ static void assert_grafts(struct fixture *fixture, const struct graft_case *case
 static void takes_what_the_source_has(void **state)
 {
 	static const struct graft_case cases[] = {
-		/* in both */
+		/* the path is in both trees */
 		{ "a=1 b=2", "a=9 c=3", "a", "a=9 b=2" },
 		{ "a=1 b=2", "a=1,m0600 c=3", "a", "a=1,m0600 b=2" },
 		{ "a=1 b=2", "a=1 c=3", "a", "a=1 b=2" },
 		{ "l@x", "l@y", "l", "l@y" },
 		{ "d/x=1 d/y=2", "d/x=9 d/z=3", "d/x", "d/x=9 d/y=2" },
-		/* only in the source */
+		/* the path is only in the source */
 		{ "a=1 b=2", "a=9 c=3", "c", "a=1 b=2 c=3" },
 		{ "b=2", "a=9", "a", "a=9 b=2" },
 		{ "", "a=9", "a", "a=9" },
 		{ "a=1", "d/ d/x=1", "d", "a=1 d/ d/x=1" },
-		/* only in the base */
+		/* the path is only in the base */
 		{ "a=1 b=2", "a=9 c=3", "b", "a=1" },
 		{ "a=1", "", "a", "" },
 		{ "d/x=1", "d/", "d/x", "d/" },
 		{ "d/x=1", "", "d/x", "d/" },
 		{ "a=1 d/x=1 d/y/z=2", "", "d", "a=1" },
-		/* in neither */
+		/* the path is in neither tree */
 		{ "a=1", "a=9", "b", NULL },
 		{ "a=1", "a=9", "b/c", NULL },
 		{ "d/x=1", "d/x=2", "d/y", NULL },
@@ -86,7 +86,7 @@ static void directories_on_the_way_keep_their_own_attributes(void **state)
 	static const struct graft_case cases[] = {
 		{ "/,m0700 d/,m0711,t1 d/x=1", "/,m0755 d/,m0755,t2 d/x=2", "d/x",
 			"/,m0700 d/,m0711,t1 d/x=2" },
-		/* Missing ones are as in the source, but for their other content. */
+		/* Missing parents are taken from the source, without their other entries. */
 		{ "a=1", "d/,m0700 d/e/,m0711 d/e/x=1 d/e/y=2 d/z=3", "d/e/x",
 			"a=1 d/,m0700 d/e/,m0711 d/e/x=1" },
 		{ "a=1 d/,m0710 d/y=7", "d/,m0700 d/e/,m0711 d/e/x=1 d/z=3", "d/e/x",
@@ -104,9 +104,9 @@ static void what_is_in_the_way_gives_way(void **state)
 		{ "a/b=file", "a/b/c/d=1", "a/b/c/d", "a/b/c/d=1" },
 		{ "d=file", "d/x=1 d/y=2", "d", "d/x=1 d/y=2" },
 		{ "d/x=1 d/y=2", "d=file", "d", "d=file" },
-		/* The source has a file where the path goes on: it lacks the path. */
+		/* The source has a file where the path goes on, so it does not have the path. */
 		{ "d/x=1 d/y=2", "d=file", "d/x", "d/y=2" },
-		/* Nothing to bring: what is there stays. */
+		/* The source has nothing at the path, so the base does not change. */
 		{ "d=file", "", "d/x", NULL },
 		{ "d=file", "d/y=1", "d/x", NULL },
 		{ "d=file", "d=other", "d/x", NULL },
@@ -128,7 +128,7 @@ static void the_root_is_a_path_too(void **state)
 	assert_grafts(*state, cases, COUNT(cases));
 }
 
-/* In a directory of many nodes the neighbours stay. */
+/* In a directory of many nodes, the neighbours of the name do not change. */
 static void changes_one_name_of_many(void **state)
 {
 	enum { N = 5000 };
@@ -153,7 +153,10 @@ static void changes_one_name_of_many(void **state)
 	free(names);
 }
 
-/* "a=1 d/b-a": a holds 1, d/b is another name of it. */
+/*
+ * Make a tree from words such as "a=1 d/b-a": the file a has the content 1, and d/b is another name
+ * of it.
+ */
 static struct hash linked_tree(struct fixture *fixture, const char *spec)
 {
 	static int made;
@@ -194,23 +197,23 @@ static void links_across_the_seam(void **state)
 		{ "a=1 c-a", "a=1 b-a c-a", "b", "a=1 b-a c-a" },
 		{ "a=1 c-a", "a=1 b-a c-a", "a", "a=1 c-a" },
 		{ "d/x=1", "d/x=1 e/x-d/x e/y-d/x", "e", "d/x=1 e/x-d/x e/y-d/x" },
-		/* unless the one outside is another file by now */
+		/* the name outside is another file by now, so the link is given up */
 		{ "a=2", "a=1 b-a", "b", "a=2 b=1" },
 		{ "a=2 b-a", "a=1 b-a", "b", "a=2 b=1" },
 		{ "a=2 b-a c-a", "a=1 b-a c-a", "b", "a=2 b=1 c-a" },
 		{ "d/x=2 e/x-d/x", "d/x=1 d/y-d/x e/x-d/x e/y-d/x", "e", "d/x=2 e/x=1 e/y-e/x" },
-		/* nothing to be linked to is left */
+		/* no name is left that the file could be linked to */
 		{ "c=1", "a=1 b-a", "b", "b=1 c=1" },
 		{ "", "a=1 b-a", "b", "b=1" },
 		{ "", "d/x=1 e/x-d/x e/y-d/x", "e", "e/x=1 e/y-e/x" },
-		/* what goes leaves the others linked, or single */
+		/* after a removal, the other names stay linked, or become a single file */
 		{ "a=1 b-a", "", "b", "a=1" },
 		{ "a=1 b-a c-a", "", "b", "a=1 c-a" },
 		{ "a=1 b-a c-a", "b=2", "b", "a=1 b=2 c-a" },
 		{ "d/x=1 e/x-d/x e/y-d/x", "", "e/x", "d/x=1 e/y-d/x" },
-		/* two groups of then are one now */
+		/* names of two groups of the source are one group in the base now */
 		{ "a=1 b-a", "a=1 c-a b=1 d/x-b", "d/x", "a=1 b-a d/x-a" },
-		/* inside only */
+		/* all names of the group are inside the path */
 		{ "a=1 b-a", "d/x=3 d/y-d/x", "d", "a=1 b-a d/x=3 d/y-d/x" },
 		{ "d/x=3 d/y-d/x e/x=1", "e/x=2", "e", "d/x=3 d/y-d/x e/x=2" },
 	};
@@ -233,7 +236,7 @@ static void links_across_the_seam(void **state)
 
 struct put_case {
 	const char *base, *source, *from, *path;
-	const char *result; /* NULL: it cannot be put there */
+	const char *result; /* NULL: the entry cannot be put there */
 };
 
 static int put_from(struct fixture *fixture, const struct put_case *c, const struct hash *base,
@@ -256,12 +259,12 @@ static void puts_an_entry_anywhere(void **state)
 		{ "a=1 b=2", "x=9", "x", "b", "a=1 b=9" },
 		{ "a@x", "x=9", "x", "a", "a=9" },
 		{ "a=1 d/", "p/q/x=9", "p/q", "d/e", "a=1 d/ d/e/x=9" },
-		/* Directories are merged, and the one that is there keeps its attributes. */
+		/* Directories are merged, and the existing directory keeps its attributes. */
 		{ "d/,m0700 d/a=1 d/b=2", "p/,m0711 p/b=9 p/c=3", "p", "d",
 			"d/,m0700 d/a=1 d/b=9 d/c=3" },
 		{ "d/e/a=1", "p/e/b=2 p/f/c=3", "p", "d", "d/e/a=1 d/e/b=2 d/f/c=3" },
 		{ "/,m0700 a=1", "p/b=2", "p", "", "/,m0700 a=1 b=2" },
-		/* What cannot be. */
+		/* These entries cannot be put at the path. */
 		{ "d/a=1", "x=9", "x", "d", NULL },
 		{ "d=1", "p/x=9", "p", "d", NULL },
 		{ "d/e/a=1", "p/e=9", "p", "d", NULL },
@@ -288,18 +291,18 @@ static void puts_an_entry_anywhere(void **state)
 	}
 }
 
-/* Groups are named after paths: those of what is put are others now. */
+/* Groups are named after paths, so the groups of an entry that is put get new names. */
 static void links_of_what_is_put_are_links_there(void **state)
 {
 	static const struct put_case cases[] = {
 		{ "a=1", "d/x=3 d/y-d/x", "d", "e", "a=1 e/x=3 e/y-e/x" },
 		{ "a=1 b-a", "d/x=3 d/y-d/x", "d", "e", "a=1 b-a e/x=3 e/y-e/x" },
-		/* A name that stays is linked to what it was linked to, outside too. */
+		/* A name that stays keeps its links, even to names outside. */
 		{ "d/x=1 e/x-d/x", "d/a=5 d/b-d/a", "d", "e", "d/x=1 e/x-d/x e/a=5 e/b-e/a" },
 		{ "d/x=1 e/x-d/x", "d/x=5", "d", "e", "d/x=1 e/x=5" },
 		{ "d/x=1 e/x-d/x e/y-d/x", "d/x=5 d/z-d/x", "d", "e",
 			"d/x=1 e/y-d/x e/x=5 e/z-e/x" },
-		/* One of two names is a single file. */
+		/* Only one of two names is put, so it becomes a single file. */
 		{ "a=1", "d/x=3 d/y-d/x", "d/x", "e/x", "a=1 e/x=3" },
 	};
 	struct fixture *fixture = *state;

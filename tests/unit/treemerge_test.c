@@ -1,4 +1,4 @@
-/* treemerge: what an overlay shows, held against real overlays. */
+/* treemerge: the trees of overlays, compared with real overlays. */
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -106,7 +106,7 @@ static void mount_overlay(struct fixture *fixture, const char *layers, const cha
 	owned_mem char *root = at_path_of(fixture->rootfd, &fixture->err);
 	owned_mem char *here = mem_printf("%s/%s", root, at);
 
-	/* By name: a descriptor from before unshare belongs to another mount namespace. */
+	/* Use the path: a descriptor from before unshare belongs to another mount namespace. */
 	assert_int_equal(chdir(root), 0);
 	if (mount("overlay", here, "overlay", 0, layers)) {
 		print_error("mount -o %s: %m\n", layers);
@@ -114,7 +114,7 @@ static void mount_overlay(struct fixture *fixture, const char *layers, const cha
 	}
 }
 
-/* The fixture's own descriptor does not see what was mounted since. */
+/* Open the directory by its path.  The fixture's own descriptor does not show later mounts. */
 static void live_open_in(struct live *live, struct fixture *fixture, const char *name)
 {
 	live_open(live, fixture, name);

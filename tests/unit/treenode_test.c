@@ -1,4 +1,4 @@
-/* treenode, entry, treebuild: one encoding for a directory, whatever its history. */
+/* treenode, entry, treebuild: each directory has one encoding, whatever its history. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* A directory with one entry of each kind, as it must be stored for ever. */
+/* A directory with one entry of each kind, in the stored form.  This form must never change. */
 static const char golden_hex[] =
 	"01000805626c6f636b07b003000600000801046368617206b6030000000001030364697202ff07e8"
 	"07e80780c49fd50cff93ebdc030302ac02dc9c5edb8b2d479e697b4b0b8ab874f32b325138598ce9"
@@ -68,7 +68,7 @@ static const struct entry golden_entries[] = {
 		.gid = UINT32_MAX - 1 },
 };
 
-/* The entry with the hashes a constant cannot hold. */
+/* Returns an entry with its hash, which a constant cannot contain. */
 static struct entry golden_entry(size_t i)
 {
 	struct entry entry = golden_entries[i];
@@ -173,7 +173,7 @@ static const struct node_case accepted[] = {
 	{ "two entries", "010002016604800300000000016704800300000000" },
 };
 
-/* Nodes that say something we would write otherwise, or not at all. */
+/* Nodes that the encoder would write in another form, or not at all. */
 static const struct node_case refused[] = {
 	{ "nothing", "" },
 	{ "another version", "020001016604800300000000" },
@@ -313,7 +313,7 @@ static void knows_a_good_name(void **state)
 
 /* ---- whole directories ---- */
 
-/* File n of a generated directory; names sort as n does. */
+/* Returns file number n of a generated directory.  The names sort in the order of the numbers. */
 static struct entry numbered(unsigned n, char name[32])
 {
 	struct entry entry = {
@@ -326,7 +326,10 @@ static struct entry numbered(unsigned n, char name[32])
 	return entry;
 }
 
-/* Files 0 to end, less every so manieth; changed gets another mode. */
+/*
+ * Build a directory of the files 0 to end.  Every file whose number is a multiple of skip_every is
+ * left out.  The file 'changed' gets another mode.
+ */
 static struct entry build(
 	struct fixture *fixture, unsigned end, unsigned skip_every, unsigned changed)
 {
@@ -410,18 +413,21 @@ static void adds_little_when_one_of_many_entries_changes(void **state)
 		assert_false(hash_eq(&before.hash, &after.hash));
 		assert_true(store_added(fixture->store).raw_bytes - bytes < 64 << 10);
 	}
-	/* One name more at the end. */
+	/* Add one name at the end. */
 	bytes = store_added(fixture->store).raw_bytes;
 	build(fixture, MANY + 1, 0, UINT32_MAX);
 	assert_true(store_added(fixture->store).raw_bytes - bytes < 64 << 10);
-	/* And back: nothing new at all. */
+	/* Remove it again: no new node is stored. */
 	bytes = store_added(fixture->store).raw_bytes;
 	after = build(fixture, MANY, 0, UINT32_MAX);
 	assert_true(hash_eq(&before.hash, &after.hash));
 	assert_int_equal(store_added(fixture->store).raw_bytes, bytes);
 }
 
-/* What is in dir, less every so manieth, plus what is missing up to fill_end. */
+/*
+ * Build a directory from the files of dir.  Multiples of skip_every are left out, and missing files
+ * up to fill_end are added.
+ */
 static struct entry rebuild(
 	struct fixture *fixture, const struct entry *dir, unsigned skip_every, unsigned fill_end)
 {
@@ -516,7 +522,7 @@ static void finds_a_path_below_a_root(void **state)
 	assert_int_equal(treeiter_path(&iter, &tree, STR("nothing"), &entry, &fixture->err), 0);
 	assert_int_equal(
 		treeiter_path(&iter, &tree, STR("../x"), &entry, &fixture->err), -ERR_INVALID);
-	/* A directory's own node is not the root of a tree. */
+	/* The node of an ordinary directory is not the root of a tree. */
 	assert_int_equal(treeiter_root(&iter, &root.hash, &entry, &fixture->err), -ERR_CORRUPT);
 	treeiter_release(&iter);
 }

@@ -1,4 +1,4 @@
-/* userns_fixture - whether user namespaces can be made here, for tests that need one. */
+/* userns_fixture - finds out whether user namespaces can be made here, for tests that need one. */
 #pragma once
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,9 @@ static int try_namespace(void *arg, struct err *err)
 	return 0;
 }
 
-/* A child tries; why says why not.  Valgrind does not know the system calls. */
+/*
+ * Try in a child.  If it fails, 'why' gets the reason.  Valgrind does not support the system calls.
+ */
 static bool is_userns_possible(char why[SANDBOX_USER_WHY_MAX])
 {
 	const char *preloaded = getenv("LD_PRELOAD");

@@ -1,4 +1,4 @@
-/* verdict_fixture - the questions of the proxy to a policy, answered by the simplest of means. */
+/* verdict_fixture - answers the proxy's questions to a policy in the simplest way. */
 #pragma once
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* verdict: which rule decides about a path, a program, a host, an address, and what it says. */
+/*
+ * verdict: the rule that decides about a path, program, host or address, and the texts of the
+ * verdict.
+ */
 #include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -237,7 +240,7 @@ static void only_a_rule_that_names_it_frees_a_name(void **state)
 		{ "\"~/.config/fish/config.fish\"", "/home/u/.config/fish/config.fish", NULL },
 		{ "\"~/.config/*/config.fish\"", "/home/u/.config/fish/config.fish",
 			"shell start-up files" },
-		/* Each name on the way has to be named. */
+		/* Each protected name on the way has to be named. */
 		{ "\"/w/.claude\"", "/w/.claude/.git/hooks", "git hooks" },
 		{ "\"/w/.claude\",\"/w/.claude/.git/hooks\"", "/w/.claude/.git/hooks", NULL },
 	};
@@ -325,7 +328,7 @@ static void hosts_are_judged_with_their_port(void **state)
 	static const struct {
 		struct str host;
 		uint16_t port;
-		const char *rule; /* that allows or denies */
+		const char *rule; /* the rule that allows or denies */
 		bool allowed;
 		const char *remedy;
 	} cases[] = {
@@ -363,7 +366,7 @@ static void hosts_are_judged_with_their_port(void **state)
 			"net.mode: allowlist has only names of hosts and addresses in the usual "
 			"form",
 			false, "use the name of the host" },
-		/* No rule can have such an address. */
+		/* No rule can contain such an address. */
 		{ STR("0.0.0.0"), 443, "net.allowed_domains: no rule has an unspecified address",
 			false, "connect to another address" },
 	};
@@ -491,10 +494,10 @@ static void a_name_resolves_if_some_port_of_it_is_allowed(void **state)
 	static const struct {
 		const char *name;
 		bool allowed;
-		const char *rule, *remedy; /* where it is denied */
+		const char *rule, *remedy; /* set if the host is denied */
 	} cases[] = {
 		{ "a.com", true, NULL, NULL },
-		/* The query says nothing of a port, and neither does the remedy. */
+		/* The query has no port, so the remedy has none either. */
 		{ "x.a.com", false, "net.allowed_domains: no rule has the host with this port",
 			"add 'x.a.com' to net.allowed_domains" },
 		{ "b.com", true, NULL, NULL },

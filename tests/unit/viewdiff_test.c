@@ -1,6 +1,6 @@
 /*
- * viewdiff: two directories are compared, renames are found while the changes can be held, and a
- * comparison that has to read everything ends in time.
+ * viewdiff: compares two directories, finds renames as long as the changes can be held, and ends in
+ * time even if it has to read everything.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +45,7 @@ static void shell(const char *script)
 	assert_int_equal(system(command), 0);
 }
 
-/* The changes between f/a and f/b, as "op path [new_path] what," texts. */
+/* Append a change as text "op path [new_path] what,".  f/a and f/b are the two directories. */
 static int add_change(void *arg, const struct treediff_change *change, struct err *err)
 {
 	struct buf *out = arg;
@@ -89,16 +89,16 @@ static void pairs_only_what_is_wholly_the_same(void **state)
 	      "touch -r f/a f/b");
 	expect_changes(true, "R d e,");
 	expect_changes(false, "- d,- d/x,+ e,+ e/x,");
-	/* The directories have other names in them, so only the file was moved. */
+	/* The two directories contain different names, so only the file is a rename. */
 	shell("mkdir f/a/d f/b/e; echo x >f/a/d/x; cp -p f/a/d/x f/b/e/y; touch -r f/a/d f/b/e");
 	expect_changes(true, "- d,+ e,R d/x e/y,");
 	/* Empty files and directories are never renames. */
 	shell("mkdir f/a/d f/b/e; : >f/a/x; : >f/b/y");
 	expect_changes(true, "- d,+ e,- x,+ y,");
-	/* Of two copies, one is the rename. */
+	/* If a file has two copies, only one of them is the rename. */
 	shell("echo x >f/a/x; echo x >f/b/y; echo x >f/b/z");
 	expect_changes(true, "R x y,+ z,");
-	/* Where both sides have a link to one inode, nothing but the inode is compared. */
+	/* If both sides have a link to one inode, only the inode numbers are compared. */
 	shell("echo x >f/a/x; ln f/a/x f/b/y");
 	expect_changes(true, "R x y,");
 }
@@ -159,7 +159,10 @@ static void ends_when_the_call_is_cancelled(void **state)
 		.registry = &registry, .arena = &arena, .cancelled = cancel, .arg = &calls
 	};
 
-	/* Nothing changed, so no change reaches the method, and still the call ends. */
+	/*
+	 * No file has changed, so no change is reported to the method.  The call must end in time
+	 * nevertheless.
+	 */
 	shell("for i in $(seq 600); do echo $i >f/a/$i; done; cp -a f/a/. f/b/");
 	assert_non_null(open_folder(&registry));
 	owned(jsonread_freep) struct jsonread *params =

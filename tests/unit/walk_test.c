@@ -1,4 +1,4 @@
-/* walk: what is below a path, by name and depth first, and no further than asked. */
+/* walk: visits the entries below a path, by name and depth first, and no others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ static const char words[] = "a=1 d/,m0700 d/e/f=2 d/e/g/ d/x=3 d/y@a u/! z=";
 
 struct heard {
 	struct buf text;
-	const char *answer_at; /* path on which to answer */
+	const char *answer_at; /* path at which visit returns the answer */
 	int answer;
 };
 
@@ -67,7 +67,7 @@ static void goes_through_everything_below(void **state)
 		{ "d/e", NULL, 0, "d/e/f d/e/g/ ", 0 },
 		{ "d/e/g", NULL, 0, "", 0 },
 		{ "u", NULL, 0, "", 0 },
-		/* A base that is no directory is all there is. */
+		/* If the base is no directory, it is the only path that is visited. */
 		{ "d/x", NULL, 0, "d/x ", 0 },
 		{ "d/y", NULL, 0, "d/y ", 0 },
 		{ "nothing", NULL, 0, "", -ERR_NOT_FOUND },
@@ -88,7 +88,7 @@ static void stops_when_told_to(void **state)
 		{ "", "d/e/f", -1, "a d/ d/e/ d/e/f ", -ERR_LIMIT },
 		{ "d/x", "d/x", 1, "d/x ", 0 },
 		{ "d/x", "d/x", -1, "d/x ", -ERR_LIMIT },
-		/* Past a directory, not to the end. */
+		/* The walk goes on after the directory, without its entries. */
 		{ "", "d", WALK_PRUNE, "a d/ u/ z ", 0 },
 		{ "", "d/e", WALK_PRUNE, "a d/ d/e/ d/x d/y u/ z ", 0 },
 		{ "", "a", WALK_PRUNE, "a d/ d/e/ d/e/f d/e/g/ d/x d/y u/ z ", 0 },
@@ -127,12 +127,12 @@ static void knows_what_is_at_a_path(void **state)
 	assert_true(str_eq(entry.name, STR("y")));
 	assert_int_equal(walk_stat(view, STR(""), &arena, &entry, &err), 1);
 	assert_int_equal(entry.count, 9);
-	/* Names are shown as text, whatever their bytes. */
+	/* A message shows names as text, whatever their bytes are. */
 	assert_int_equal(walk_stat(view, STR("no\n\xff"), &arena, &entry, &err), -ERR_NOT_FOUND);
 	assert_null(strchr(err.text, '\n'));
 }
 
-/* Paths longer than anything a buffer starts with. */
+/* The path is longer than any initial buffer. */
 static void goes_down_1200_levels(void **state)
 {
 	struct fixture *fixture = *state;
@@ -153,13 +153,13 @@ static void goes_down_1200_levels(void **state)
 	buf_release(&heard.text);
 }
 
-/* --- a view that looks at the path it was given when it is done --- */
+/* --- a view that uses its path after deeper directories were listed --- */
 
 #define LEVELS 60
 
 struct deep_view {
 	struct view view;
-	void *kept[LEVELS]; /* between the buffer and where it could grow */
+	void *kept[LEVELS]; /* memory between the buffer and the place where it could grow */
 	size_t n_kept;
 };
 

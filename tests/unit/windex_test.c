@@ -1,4 +1,4 @@
-/* windex: what was written is read again, and a damaged index counts as absent. */
+/* windex: written records are read again, and a damaged index counts as absent. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,10 @@ static struct windex *save_and_open(struct fixture *fixture, struct windex *inde
 	return index;
 }
 
-/* Record n of a directory; every third has attributes, every fifth an override. */
+/*
+ * Add record number n of a directory.  Every third record has attributes, and every fifth an
+ * override.
+ */
 static void add_record(struct windex_writer *writer, unsigned n, unsigned pad)
 {
 	struct windex_record record = {
@@ -74,7 +77,7 @@ static void check_record(const struct windex_item *item, unsigned n, unsigned pa
 		assert_int_equal(item->override.uid, n + 7);
 }
 
-/* A directory of count records; its id. */
+/* Write a directory with 'count' records.  Returns its id. */
 static uint32_t write_dir(struct windex *index, struct windex_writer *writer, uint32_t parent,
 	unsigned count, unsigned pad)
 {
@@ -259,14 +262,14 @@ static void is_checked_after_a_reboot(void **state)
 	struct windex *index;
 	const off_t boot = 16, body = 200;
 
-	/* Another boot, and all is well. */
+	/* After another boot, an undamaged index is accepted. */
 	make_index(fixture);
 	write_at(fixture, boot, "another boot", 12);
 	index = windex_open(fixture->rootfd, "index");
 	assert_non_null(index);
 	check_dir(index, 0, 100, 10);
 	windex_close(index);
-	/* Another boot, and a torn page. */
+	/* After another boot, an index with a torn page is refused. */
 	write_at(fixture, body, "torn", 4);
 	assert_null(windex_open(fixture->rootfd, "index"));
 }
@@ -288,7 +291,7 @@ static void does_not_follow_segments_in_a_circle(void **state)
 	windex_reader_init(&reader, index);
 	windex_reader_begin(&reader, dir.segment);
 	assert_int_equal(windex_reader_next(&reader, &item), 0);
-	/* Nor past the end of the file. */
+	/* An offset beyond the end of the file is refused. */
 	windex_reader_begin(&reader, UINT64_C(1) << 62);
 	assert_int_equal(windex_reader_next(&reader, &item), 0);
 	windex_reader_release(&reader);

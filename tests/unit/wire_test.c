@@ -1,4 +1,6 @@
-/* wire: the bytes of serde_json for every kind, both ways; and what is not a request. */
+/*
+ * wire: the bytes of serde_json for every kind, in both directions, and texts that are no requests.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +19,7 @@ static void assert_same(const struct buf *out, const char *text)
 	assert_int_equal(out->len, strlen(text));
 }
 
-/* As serde_json writes the types of the seed, and what came later. */
+/* Requests as serde_json writes the original types, and requests with later members. */
 static const char *const requests[] = {
 	"{\"kind\":\"ping\"}",
 	"{\"kind\":\"shutdown\"}",

@@ -1,5 +1,6 @@
 /*
- * worker_fixture - a directory that a policy allows, one beside it that it does not, and a gate.
+ * worker_fixture - a directory that a policy allows, a directory beside it that the policy denies,
+ * and a gate.
  */
 #pragma once
 #include <fcntl.h>
@@ -22,8 +23,8 @@
 #include "worker/frame.h"
 
 struct fixture {
-	char *top; /* holds "in" and "out" */
-	char *in;  /* allowed, but for in/secret */
+	char *top; /* contains "in" and "out" */
+	char *in;  /* the allowed directory, in which only in/secret is denied */
 	const char *rules[1], *denied[1];
 	struct policy policy;
 	struct gate *gate;
@@ -63,7 +64,7 @@ static inline void fixture_link(const struct fixture *fixture, const char *targe
 	assert_int_equal(symlink(target, fixture_path(fixture, name)), 0);
 }
 
-/* The content of a file, as the system has it. */
+/* Returns the content of a file, read without the worker's code. */
 static inline const char *fixture_get(const struct fixture *fixture, const char *name)
 {
 	char *text = arena_alloc((struct arena *)&fixture->arena, 4096);

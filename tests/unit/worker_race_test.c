@@ -1,6 +1,6 @@
 /*
- * worker_race: a program exchanges directories and links as fast as it can, and no request reaches
- * what lies outside.
+ * worker_race: a program exchanges directories and links as fast as it can.  No request may reach a
+ * file outside.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,7 +16,10 @@ static void exchange(int dir, const char *a, const char *b)
 	(void)renameat2(dir, a, dir, b, RENAME_EXCHANGE);
 }
 
-/* "d" is a directory or a link to one outside, "d/f" a file or a link, and "sub" comes and goes. */
+/*
+ * "d" is a directory, or a link to one outside.  "d/f" is a file or a link.  "sub" is moved away
+ * and back.
+ */
 static void race(const struct fixture *fixture)
 {
 	int dir = open(fixture->in, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -27,7 +30,7 @@ static void race(const struct fixture *fixture)
 		exchange(dir, "d", "link");
 		exchange(dir, "d/f", "d/link");
 		exchange(dir, "d/f", "d/link");
-		/* Out of the allowed directory and back. */
+		/* Move the directory out of the allowed directory and back. */
 		(void)renameat2(dir, "d/sub", out, "sub", 0);
 		(void)renameat2(out, "sub", dir, "d/sub", 0);
 		exchange(dir, "d/sub", "d/up");
@@ -69,7 +72,7 @@ static void ask_once(struct fixture *fixture, const char *name, struct tally *ta
 		assert_inside(fixture);
 	count(tally, &tally->reads, r);
 	r = fileops_stat(ops, &request, &fixture->reply, &fixture->err);
-	/* A file outside has another size. */
+	/* A file outside has another size, 99 bytes. */
 	assert_true(r < 0 || fixture->reply.is_symlink || fixture->reply.size != 99);
 	count(tally, &tally->stats, r);
 	count(tally, &tally->writes, fileops_write(ops, &request, &fixture->reply, &fixture->err));

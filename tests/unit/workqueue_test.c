@@ -1,6 +1,6 @@
 /*
- * workqueue: whoever holds it finds everything done, once each, in the order it was added, by one
- * thread at a time; numbers tell what is done.
+ * workqueue: a producer that holds the queue finds every item done once, in order, by one thread at
+ * a time.  Numbers show which items are done.
  */
 #include <semaphore.h>
 #include <setjmp.h>
@@ -20,15 +20,15 @@
 #define WAITING_MAX ((size_t)1 << 20)
 
 struct seen {
-	_Atomic unsigned seeing; /* at a time */
+	_Atomic unsigned seeing; /* number of calls that are running */
 	_Atomic unsigned most;
-	_Atomic unsigned n; /* the next to come, too */
+	_Atomic unsigned n; /* number of items done, and so the number of the next item */
 	_Atomic bool wrong;
-	bool stops; /* says begun, and waits for go */
+	bool stops; /* the call posts 'begun' and waits for 'go' */
 	sem_t begun, go;
 };
 
-/* Of different lengths. */
+/* Items have different lengths. */
 struct item {
 	unsigned number;
 	char text[60];
@@ -84,7 +84,10 @@ static void who_holds_it_finds_all_seen(void **state)
 	workqueue_init(&queue, see, &seen);
 	for (unsigned i = 0; i < ITEMS; i++) {
 		add(&queue, i);
-		/* Now and then, so that the thread is found waiting, at work and in between. */
+		/*
+		 * Hold the queue now and then, so that the thread is waiting, working or in
+		 * between.
+		 */
 		if (i % 97 == 0) {
 			workqueue_hold(&queue);
 			assert_seen(&seen, i + 1);
@@ -133,7 +136,7 @@ static void without_a_thread_who_adds_sees(void **state)
 	workqueue_release(&queue);
 }
 
-/* The thread pauses between items, and producers do not wake it until there are enough. */
+/* The thread pauses between items, and producers do not wake it until there are enough items. */
 static void a_pause_loses_nothing(void **state)
 {
 	struct seen seen = { 0 };
@@ -177,7 +180,7 @@ static void who_waits_for_a_number_finds_it_done(void **state)
 	workqueue_release(&queue);
 }
 
-/* Several wait for different numbers, while the event tells of others. */
+/* Several threads wait for different numbers, and the event is used at the same time. */
 struct waiter {
 	struct workqueue *queue;
 	const struct seen *seen;
@@ -253,7 +256,7 @@ static void what_is_added_while_it_is_worked_on_is_done_again(void **state)
 	workqueue_init(&queue, look, NULL);
 	workqueue_add_once(&queue, &file.once, WAITING_MAX);
 	sem_wait(&file.begun);
-	/* Twice: it is in the queue but once. */
+	/* Added twice, the object is in the queue only once. */
 	workqueue_add_once(&queue, &file.once, WAITING_MAX);
 	workqueue_add_once(&queue, &file.once, WAITING_MAX);
 	sem_post(&file.go);

@@ -1,4 +1,7 @@
-/* xattrs: one encoding, whatever the order; from a real file and back. */
+/*
+ * xattrs: one encoding for every order of the attributes, and attributes of a real file are read
+ * and set again.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,7 +93,7 @@ static void refuses_what_is_not_canonical(void **state)
 	}
 	for (size_t len = 0; len < sizeof(golden) - 1; len++)
 		assert_int_equal(read_all(golden, len), -ERR_CORRUPT);
-	/* A value longer than the kernel takes. */
+	/* The value is longer than the kernel accepts. */
 	memcpy(large, head, sizeof(head));
 	assert_int_equal(read_all(large, sizeof(head) - 1 + AT_XATTR_MAX + 1), -ERR_CORRUPT);
 	assert_int_equal(read_all("\1\1\1a\0", 5), 0);
@@ -104,7 +107,7 @@ static void reads_the_attributes_of_a_file(void **state)
 
 	int found = xattrs_read(fixture->rootfd, "file", false, &out);
 	assert_true(found >= 0);
-	/* Some systems label every file. */
+	/* Some systems give a label to every file. */
 	if (!found)
 		assert_int_equal(out.len, 0);
 	if (fsetxattr(fd, "user.b", "x\0z", 3, 0) < 0 || fsetxattr(fd, "user.a", "", 0, 0) < 0) {

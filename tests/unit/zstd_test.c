@@ -1,4 +1,4 @@
-/* zstd: what was compressed comes back, and damage never passes for it. */
+/* zstd: compressed bytes are expanded to the same bytes, and damage is always noticed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ static int end_thread(void **state)
 	return 0;
 }
 
-/* Text that shrinks to about a tenth. */
+/* Make text that is compressed to about a tenth. */
 static char *prose(size_t len)
 {
 	static const char words[] = "the quick brown fox jumps over the lazy dog. ";
@@ -74,7 +74,7 @@ static void leaves_alone_what_does_not_shrink(void **state)
 
 		assert_int_equal(zstd_compress(packed, room, bytes, len), 0);
 	}
-	/* Nor is anything written past the room there is. */
+	/* Nothing is written beyond the end of the room. */
 	owned_mem char *text = prose(100000), *packed = mem_alloc(50);
 	assert_int_equal(zstd_compress(packed, 50, text, 100000), 0);
 }
@@ -100,7 +100,7 @@ static void damage_is_an_error_or_other_bytes_of_the_same_length(void **state)
 	assert_int_equal(zstd_expand(back, len - 1, packed, stored, &err), -ERR_CORRUPT);
 	assert_int_equal(zstd_expand(back, len + 1, packed, stored, &err), -ERR_CORRUPT);
 	assert_int_equal(zstd_expand(back, len, text, len, &err), -ERR_CORRUPT);
-	/* The context is good for the next one. */
+	/* After an error, the context works for the next frame. */
 	assert_int_equal(zstd_expand(back, len, packed, stored, &err), 0);
 	assert_memory_equal(back, text, len);
 }
@@ -116,7 +116,7 @@ static int refuse(void *arg, const void *bytes, size_t len, struct err *err)
 	return err_set(err, ERR_DENIED, "no more");
 }
 
-/* A frame in pieces, each time by the same context. */
+/* Make a frame in pieces.  The context is used for several frames. */
 static void pack(
 	struct zstd_out *stream, struct buf *out, const char *bytes, size_t len, size_t piece)
 {
@@ -161,7 +161,7 @@ static void a_stream_gives_back_what_went_in(void **state)
 		assert_int_equal(unpack(&packed, piece, &out, &err), 1);
 		assert_int_equal(out.len, len);
 		assert_true(!len || !memcmp(out.data, bytes, len));
-		/* And it is a frame like any other. */
+		/* The frame can also be expanded as a whole. */
 		assert_int_equal(zstd_expand(back, len, packed.data, packed.len, &err), 0);
 	}
 	zstd_out_free(stream);
@@ -193,10 +193,10 @@ static void a_stream_that_is_damaged_is_noticed(void **state)
 	pack(stream, &packed, text, 300000, SIZE_MAX);
 	assert_int_equal(zstd_in_add(in, packed.data, packed.len, refuse, NULL, &err), -ERR_DENIED);
 	zstd_in_free(in);
-	packed.len--; /* cut off */
+	packed.len--; /* the end is cut off */
 	assert_int_equal(unpack(&packed, 1000, &out, &err), 0);
 	packed.len++;
-	buf_addc(&packed, 'x'); /* goes on */
+	buf_addc(&packed, 'x'); /* a byte follows the end */
 	buf_clear(&out);
 	assert_int_equal(unpack(&packed, 1000, &out, &err), -ERR_CORRUPT);
 	assert_int_equal(unpack(&packed, SIZE_MAX, &out, &err), -ERR_CORRUPT);
