@@ -27,9 +27,7 @@ static int own(
 		.relayed = dispatch_relayed,
 	};
 
-	/*
-	 * If there is no sink for raw data, the caller wants JSON.  So events are emitted as rows.
-	 */
+	/* If there is no sink for raw data, the result is JSON.  So events are emitted as rows. */
 	if (!ctx->data) {
 		options.tell = emit_event;
 		options.arg = ctx;

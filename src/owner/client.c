@@ -69,7 +69,7 @@ static void switch_reading(struct client *client)
 	loop_switch(client->reading, !client->lost && !client->ended && !client_is_full(client));
 }
 
-/* Whether the client sends no more requests and all answers have been sent to it. */
+/* Whether the client sends no more requests, and has got all its answers. */
 static bool is_served(const struct client *client)
 {
 	return client->ended && !client->requests && !client->waiting && !client->subscribed &&

@@ -5,18 +5,18 @@
  *	row groups, each
  *	    column chunk of the keys
  *	        page header       thrift, PQ_PAGE_*
- *	        compressed page   one value after the other: length, 4 bytes
- *	                          little-endian, and bytes
- *	    column chunk of the contents, the same
+ *	        compressed page   the values one after the other; each is a length (4
+ *	                          bytes, little-endian), then its bytes
+ *	    column chunk of the contents, in the same form
  *	footer                    thrift, PQ_FILE_*
- *	length of the footer, 4 bytes little-endian
+ *	length of the footer, 4 bytes, little-endian
  *	"PAR1"
  *
- * Both columns are required (no nulls, not nested), so a page has no levels before its values.  A
- * chunk is one page.  The footer says where the page header of each chunk is; bytes between chunks
- * are unused.
+ * Both columns are required and not nested.  So no value is null, and a page begins with its
+ * values, without the levels that Parquet uses for nulls and lists.  A column chunk is one page.
+ * The footer has the offset of each page header.  Bytes between column chunks are unused.
  *
- * Numbers are those of parquet.thrift in apache/parquet-format.
+ * The numbers below are those of parquet.thrift in apache/parquet-format.
  */
 #pragma once
 #include <stdint.h>

@@ -1,10 +1,10 @@
 /*
  * chunk - decides where a large file is cut into chunks, so that a small edit changes few cuts.
  *
- * The cuts depend on the content.  A cut is made where a rolling hash of the last bytes (a gear
- * hash) has zeros in its top bits, at least CHUNK_MIN and at most CHUNK_MAX bytes after the
- * previous cut.  More zeros are needed before the average size than after it, so sizes stay near
- * the average.
+ * The cuts depend on the content.  A gear hash is a rolling hash of the last bytes.  A cut is made
+ * where the top bits of this hash are zeros, at least CHUNK_MIN and at most CHUNK_MAX bytes after
+ * the previous cut.  More zeros are needed before the average size than after it, so sizes stay
+ * near the average.
  *
  * The table of the hash is generated from a constant.  It is part of the format: with another table
  * the same file would be cut, and so named, differently.

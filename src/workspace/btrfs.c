@@ -351,8 +351,8 @@ static bool find_origin(
 	struct mark now = { 0 };
 
 	/*
-	 * A snapshot is useless if the origin has excluded files, since it would contain them.  It
-	 * is useless if the origin has nested subvolumes, since it would lack them.
+	 * A snapshot would contain excluded files, and would lack nested subvolumes.  So no
+	 * snapshot is made if files are excluded or subvolumes are nested.
 	 */
 	if (donor < 0 || ws->setup.n_exclude || !subvolume_is(donor) ||
 		subvolume_nested(donor, &ignored) != 0)

@@ -120,7 +120,7 @@ int layerlinks_find(int dirfd, const struct hash *tree, unsigned *number, struct
 	*number = (unsigned)strtoul(text, NULL, 10);
 	/*
 	 * Check that the layer has this tree.  The layer that the link was written for may be gone,
-	 * and its number given to another layer.
+	 * and its number may belong to another layer now.
 	 */
 	r = layerlinks_read_on(dirfd, *number, &on, err);
 	return r > 0 ? hash_eq(&on.tree, tree) : r;

@@ -359,8 +359,8 @@ static int prove_chain(const struct layers *layers, int dirfd, const struct stac
 	int r = layerlinks_chain(dirfd, stack->top, stack->base, chain, err);
 
 	/*
-	 * The layer that the stack was written for may be gone, and its number given to a layer of
-	 * another tree.
+	 * The layer that the stack was written for may be gone, and its number may belong to a
+	 * layer of another tree now.
 	 */
 	if (r > 0 && chain->n && !hash_eq(&chain->layer[0].tree, &stack->tree))
 		r = 0;

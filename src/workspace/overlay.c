@@ -269,8 +269,8 @@ static int move_upper(struct workspace *ws, unsigned number, unsigned generation
 	if (renameat(overlay->dir, upper, ws->setup.rootfd, layer) == 0)
 		return 1;
 	/*
-	 * ENOTEMPTY and EEXIST mean that the reserved layer was removed, and its number given to
-	 * another layer.
+	 * ENOTEMPTY and EEXIST mean that the reserved layer was removed, and that its number
+	 * belongs to another layer now.
 	 */
 	if (errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST)
 		return 0;

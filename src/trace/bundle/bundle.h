@@ -3,15 +3,15 @@
  *
  * A bundle is the directory in which a traced command is recorded (strata-trace(1)):
  *
- *	manifest.json  what was run, and a record for each path that it used
- *	blobs.parquet  contents, by key; only if any were saved
+ *	manifest.json  the command, and a record for each path that it used
+ *	blobs.parquet  the saved contents, by key; absent if there are none
  *
  * Writing:
  *
  *	record.h         the record of a path and of a process while the command runs
  *	filestate.c      the state of a file at one moment
  *	saver.c          saves contents, on a thread of its own
- *	reasons.c        why a bundle is not complete
+ *	reasons.c        the reasons why a bundle is not complete
  *	manifest.c       writes the manifest
  *	outdir.c         makes the directory under a temporary name, and renames it
  *	digest.c         the digests by which a bundle is verified
@@ -19,8 +19,9 @@
  * Reading:
  *
  *	bundle.c         opens a bundle, and compares the two states of a file
- *	bundle_read.c    parses the manifest, bundle_state.c one state in it
- *	bundle_member.c  checks the type of a member
+ *	bundle_read.c    parses the manifest
+ *	bundle_state.c   parses the states of a file
+ *	bundle_member.c  gets members of JSON objects, and checks their types
  *	bundle_content.c finds and reads contents, in the table or in git
  *	bundle_verify.c  checks whether a bundle is whole
  *	attrs.c          lists of extended attributes
@@ -28,12 +29,12 @@
  * Invariants:
  *
  * 1. A bundle has its name only when it is whole and on the disk.
- * 2. A bundle may come from anyone.  Opening one changes nothing.  An error in it is ERR_CORRUPT,
- *    and names the record: a member of the wrong type, a path that is not absolute and plain, a
- *    path with two records.
- * 3. Bundles of other tools with the same layout are read, too.  Members that only strata's bundles
- *    have (nanoseconds, hashes, owners and so on) may be missing from a state.  Then their bit is
- *    missing in "has".
+ * 2. A bundle may come from anyone.  Opening a bundle changes nothing.  A fault in it is
+ *    ERR_CORRUPT, and the message names the record.  Faults are a member of the wrong type, a path
+ *    that is not absolute and plain, and a path with two records.
+ * 3. Bundles of other tools with the same layout are read, too.  Such a bundle may lack members
+ *    that strata writes (nanoseconds, hashes, owners and so on).  The member 'has' of a state has a
+ *    bit for each member that is present.
  *
  * All strings live as long as the bundle, and end with a NUL that is not counted.
  */

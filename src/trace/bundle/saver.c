@@ -32,7 +32,7 @@ struct saver {
 	enum pqwrite_codec codec;
 	struct reasons *reasons;
 	struct workqueue queue;
-	/* Until the queue's thread has ended, these members belong to it. */
+	/* these members belong to the thread of the queue until it has ended */
 	int table_fd, spool_fd;
 	struct pqwrite *table;
 	uint64_t spool_size;
