@@ -128,6 +128,18 @@ const char *sshargv_quote(const struct param_texts *arguments, struct arena *are
 	return arena_str(arena, (struct str){ out.data ?: "", out.len }).ptr;
 }
 
+void sshargv_options(const struct hosts_host *host, const struct param_texts *further,
+	struct arena *arena, struct param_texts *argv)
+{
+	param_texts_add(argv, arena, "query");
+	for (size_t i = 0; host->allow_restore && i < host->restore_paths.count; i++) {
+		param_texts_add(argv, arena, "--allow-restore");
+		param_texts_add(argv, arena, host->restore_paths.list[i]);
+	}
+	for (size_t i = 0; i < further->count; i++)
+		param_texts_add(argv, arena, further->list[i]);
+}
+
 void sshargv_agent(const struct hosts_host *host, const char *program,
 	const struct param_texts *further, struct arena *arena, struct param_texts *argv)
 {
@@ -136,11 +148,5 @@ void sshargv_agent(const struct hosts_host *host, const char *program,
 	for (size_t i = 0; host->sudo && i < sizeof(sudo) / sizeof(sudo[0]); i++)
 		param_texts_add(argv, arena, sudo[i]);
 	param_texts_add(argv, arena, program);
-	param_texts_add(argv, arena, "query");
-	for (size_t i = 0; host->allow_restore && i < host->restore_paths.count; i++) {
-		param_texts_add(argv, arena, "--allow-restore");
-		param_texts_add(argv, arena, host->restore_paths.list[i]);
-	}
-	for (size_t i = 0; i < further->count; i++)
-		param_texts_add(argv, arena, further->list[i]);
+	sshargv_options(host, further, arena, argv);
 }

@@ -32,8 +32,11 @@ const char *const *sshargv_make(
 const char *sshargv_quote(const struct param_texts *arguments, struct arena *arena);
 
 /*
- * The arguments of an agent: "PROGRAM query OPTIONS…", after "sudo -n --" if the host asks for
- * that. The options are those for restores, which the hosts file gives, and further ones.
+ * Add the arguments of an agent: "query", the options for restores, which the hosts file gives, and
+ * further ones.
  */
+void sshargv_options(const struct hosts_host *host, const struct param_texts *further,
+	struct arena *arena, struct param_texts *argv);
+/* The same with the program before them, and "sudo -n --" before that if the host asks for it. */
 void sshargv_agent(const struct hosts_host *host, const char *program,
 	const struct param_texts *further, struct arena *arena, struct param_texts *argv);

@@ -1,0 +1,252 @@
+#include "rpc/agentproc.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "core/at.h"
+#include "core/child.h"
+#include "core/limits.h"
+#include "core/own.h"
+#include "core/when.h"
+#include "query/tool.h"
+
+#define PIECE 4096
+#define DYING_MS 2000 /* time for a process to end after SIGTERM, and for a killed one */
+
+/* --- starting --- */
+
+/* In the child: become the program.  Reports the errno to the parent if that fails. */
+static void __attribute__((noreturn))
+become(const char *path, const char *const *argv, int in, int out, int said, int failed)
+{
+	sigset_t none;
+	int why;
+
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)signal(SIGPIPE, SIG_DFL);
+	limits_restore();
+	if (setpgid(0, 0) == 0 && dup2(in, 0) == 0 && dup2(out, 1) == 1 && dup2(said, 2) == 2)
+		(void)execve(path, (char *const *)argv, environ);
+	why = errno;
+	(void)at_write_all(failed, &why, sizeof(why));
+	_exit(127);
+}
+
+static int await_exec(int failed)
+{
+	int why = 0;
+	ssize_t n;
+
+	do
+		n = read(failed, &why, sizeof(why)); /* so few bytes arrive in one piece */
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(why) ? why : 0;
+}
+
+static int start_path(
+	struct agentproc *proc, const char *path, const char *const *argv, struct err *err)
+{
+	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, said[2] = { -1, -1 }, failed[2] = { -1, -1 };
+	/* stdin is a socket, so that a write to an ended process is an error without a signal. */
+	bool made = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) == 0 &&
+		    pipe2(out, O_CLOEXEC) == 0 && pipe2(said, O_CLOEXEC) == 0 &&
+		    pipe2(failed, O_CLOEXEC) == 0;
+	owned_fd int in_end = in[1], out_end = out[1], said_end = said[1];
+	owned_fd int failed_end = failed[1], failed_seen = failed[0];
+
+	proc->in = in[0];
+	proc->out = out[0];
+	proc->said_fd = said[0];
+	if (!made || fcntl(proc->in, F_SETFL, O_NONBLOCK) < 0 ||
+		fcntl(proc->out, F_SETFL, O_NONBLOCK) < 0 ||
+		fcntl(proc->said_fd, F_SETFL, O_NONBLOCK) < 0)
+		return err_errno(err, "make the streams of a process");
+	pid_t pid = child_fork();
+	if (pid == 0)
+		become(path, argv, in_end, out_end, said_end, failed_end);
+	if (pid < 0)
+		return err_errno(err, "start '%s'", path);
+	close_fd(&failed_end);
+	int why = await_exec(failed_seen);
+	if (!why && (proc->end = pidfd_open(pid, 0)) < 0)
+		why = errno;
+	if (why) {
+		(void)kill(pid, SIGKILL);
+		(void)child_wait(pid);
+		return err_number(err, why, "execute '%s'", path);
+	}
+	proc->pid = pid;
+	return 0;
+}
+
+int agentproc_start(struct agentproc *proc, const char *const *argv, struct err *err)
+{
+	owned(buf_release) struct buf path = BUF_INIT;
+	int r = 0;
+
+	*proc = (struct agentproc){
+		.argv = argv,
+		.end = -1,
+		.in = -1,
+		.out = -1,
+		.said_fd = -1,
+		.said = { .max = AGENTPROC_SAID_MAX + PIECE },
+	};
+	if (*argv[0] == '/')
+		buf_adds(&path, argv[0]);
+	else
+		r = tool_find(argv[0], &path, err);
+	return r < 0 ? r : start_path(proc, path.data, argv, err);
+}
+
+/* --- its streams --- */
+
+ssize_t agentproc_write(struct agentproc *proc, struct str bytes)
+{
+	ssize_t n;
+
+	if (proc->in < 0)
+		return -1;
+	do
+		n = send(proc->in, bytes.ptr, bytes.len, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n < 0 && errno == EAGAIN ? 0 : n;
+}
+
+void agentproc_close_input(struct agentproc *proc)
+{
+	close_fd(&proc->in);
+}
+
+void agentproc_listen(struct agentproc *proc)
+{
+	char piece[PIECE];
+	ssize_t n;
+
+	while (proc->said_fd >= 0) {
+		n = read(proc->said_fd, piece, sizeof(piece));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n <= 0) {
+			close_fd(&proc->said_fd);
+			return;
+		}
+		buf_add(&proc->said, piece, (size_t)n);
+		if (proc->said.len <= AGENTPROC_SAID_MAX)
+			continue;
+		size_t surplus = proc->said.len - AGENTPROC_SAID_MAX;
+		memmove(proc->said.data, proc->said.data + surplus, AGENTPROC_SAID_MAX);
+		buf_truncate(&proc->said, AGENTPROC_SAID_MAX);
+	}
+}
+
+/* --- its end --- */
+
+/* Wait until the process has ended, reading its stderr, which it may block on. */
+static bool await_end(struct agentproc *proc, int ms)
+{
+	int64_t deadline = when_monotonic() + ms * WHEN_MS;
+
+	for (;;) {
+		struct pollfd polls[] = {
+			{ .fd = proc->end, .events = POLLIN },
+			{ .fd = proc->said_fd, .events = POLLIN },
+		};
+		int left = when_ms_left(deadline);
+
+		if (poll(polls, 2, left) > 0)
+			agentproc_listen(proc);
+		if (polls[0].revents)
+			return true;
+		if (!left)
+			return false;
+	}
+}
+
+void agentproc_finish(struct agentproc *proc, int grace_ms)
+{
+	bool ended;
+
+	if (!proc->pid)
+		return;
+	close_fd(&proc->in);
+	close_fd(&proc->out);
+	ended = await_end(proc, grace_ms);
+	if (!ended) {
+		/* The process is not yet waited for, so no other group can have its number. */
+		(void)kill(-proc->pid, SIGTERM);
+		ended = await_end(proc, DYING_MS);
+	}
+	(void)kill(-proc->pid, SIGKILL);
+	if (!ended)
+		(void)await_end(proc, DYING_MS);
+	proc->status = child_wait(proc->pid);
+	proc->pid = 0;
+	close_fd(&proc->end);
+	agentproc_listen(proc);
+	close_fd(&proc->said_fd);
+}
+
+void agentproc_release(struct agentproc *proc)
+{
+	/* An object that was never started is zeroed, or has no descriptors. */
+	if (!proc->argv)
+		return;
+	agentproc_finish(proc, 0);
+	close_fd(&proc->in);
+	close_fd(&proc->out);
+	close_fd(&proc->said_fd);
+	close_fd(&proc->end);
+	buf_release(&proc->said);
+	proc->argv = NULL;
+}
+
+/* --- messages --- */
+
+static struct str trim(struct str text)
+{
+	while (text.len && strchr(" \r\n\t", text.ptr[text.len - 1]))
+		text.len--;
+	while (text.len && strchr(" \r\n\t", *text.ptr)) {
+		text.ptr++;
+		text.len--;
+	}
+	return text;
+}
+
+const char *agentproc_tail(const struct agentproc *proc, size_t max, struct arena *arena)
+{
+	struct str said = trim((struct str){ proc->said.data ?: "", proc->said.len });
+
+	if (said.len > max) {
+		said.ptr += said.len - max;
+		said.len = max;
+	}
+	/* A line break becomes "; ", and no escape sequence reaches a terminal. */
+	owned(buf_release) struct buf out = BUF_INIT;
+	for (size_t i = 0; i < said.len; i++) {
+		unsigned char c = (unsigned char)said.ptr[i];
+
+		if (c == '\n')
+			buf_adds(&out, "; ");
+		else if (c != '\r')
+			buf_addc(&out, c < ' ' || c == 127 ? '?' : (char)c);
+	}
+	return arena_str(arena, (struct str){ out.data ?: "", out.len }).ptr;
+}
+
+void agentproc_members(struct json *out, const struct agentproc *proc)
+{
+	json_str(out, "stderr", trim((struct str){ proc->said.data ?: "", proc->said.len }));
+	json_open(out, "argv", '[');
+	for (size_t i = 0; proc->argv[i]; i++)
+		json_text(out, NULL, proc->argv[i]);
+	json_close(out);
+}
