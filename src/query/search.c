@@ -21,6 +21,7 @@ static bool already_seen(struct search *search, struct str path, const struct en
 struct scanner {
 	struct search *search;
 	struct str path;
+	uint64_t left;   /* bytes of the file that are not read yet */
 	uint64_t line;   /* how many lines come before the text that is searched next */
 	struct buf rest; /* an unfinished line */
 	bool started;
@@ -52,10 +53,32 @@ static int report_match(struct scanner *scanner, const struct linesearch_hit *hi
 	return r > 0 ? ENOUGH : r;
 }
 
-/* Search lines that are short enough and, if the search asks for it, valid UTF-8. */
-static int match_lines(struct scanner *scanner, struct str text, struct err *err)
+/*
+ * The text that is searched now.  What comes before behind has been counted and, if the search asks
+ * for it, is valid UTF-8.  The rest is looked at only as far as the search gets.
+ */
+struct stretch {
+	struct str text;
+	size_t behind;
+};
+
+/* Count and check the lines up to a position.  Returns ENOUGH if one of them is not UTF-8. */
+static int pass_lines(struct scanner *scanner, struct stretch *stretch, size_t to)
 {
-	const char *counted = text.ptr;
+	const char *text = stretch->text.ptr;
+	struct str lines = { text + stretch->behind, to - stretch->behind };
+
+	if (scanner->search->text_only && !text_is_utf8(lines))
+		return ENOUGH;
+	scanner->line += linesearch_count(lines.ptr, lines.ptr + lines.len);
+	stretch->behind = to;
+	return 0;
+}
+
+/* Search lines that are short enough.  last: nothing else of the file will be searched. */
+static int match_lines(struct scanner *scanner, struct str text, bool last, struct err *err)
+{
+	struct stretch stretch = { .text = text };
 	struct linesearch_hit hit;
 	struct err why = { 0 };
 	size_t at = 0;
@@ -67,35 +90,18 @@ static int match_lines(struct scanner *scanner, struct str text, struct err *err
 			*err = why;
 			return found;
 		}
-		scanner->line += linesearch_count(counted, hit.line.ptr);
-		counted = hit.line.ptr;
-		if (found > 0 && (r = report_match(scanner, &hit, err)) != 0)
+		r = pass_lines(scanner, &stretch, (size_t)(hit.line.ptr - text.ptr));
+		if (r == 0 && scanner->search->text_only && !text_is_utf8(hit.line))
+			r = ENOUGH;
+		if (r == 0 && found > 0)
+			r = report_match(scanner, &hit, err);
+		if (r != 0)
 			return r;
 		if (found < 0)
 			report_missed(scanner, scanner->line + 1,
 				"the pattern takes too many steps there");
 	}
-	scanner->line += linesearch_count(counted, text.ptr + text.len);
-	return 0;
-}
-
-/* Returns where the line begins that contains the byte at this position. */
-static size_t line_start(struct str text, size_t at)
-{
-	const char *newline = at ? memrchr(text.ptr, '\n', at) : NULL;
-
-	return newline ? (size_t)(newline + 1 - text.ptr) : 0;
-}
-
-/* Search lines up to the first that is not UTF-8, if the search asks for text only. */
-static int match_text(struct scanner *scanner, struct str text, struct err *err)
-{
-	size_t valid = scanner->search->text_only ? text_utf8_prefix(text) : text.len;
-
-	if (valid == text.len)
-		return match_lines(scanner, text, err);
-	int r = match_lines(scanner, (struct str){ text.ptr, line_start(text, valid) }, err);
-	return r < 0 ? r : ENOUGH;
+	return last ? 0 : pass_lines(scanner, &stretch, text.len);
 }
 
 /* Returns the length of the lines before the first line that is too long. */
@@ -114,12 +120,13 @@ static size_t before_long_line(struct str text)
 }
 
 /* Search whole lines. */
-static int search_lines(struct scanner *scanner, struct str text, struct err *err)
+static int search_lines(struct scanner *scanner, struct str text, bool last, struct err *err)
 {
 	size_t len = before_long_line(text);
-	int r = match_text(scanner, (struct str){ text.ptr, len }, err);
+	bool whole = len == text.len;
+	int r = match_lines(scanner, (struct str){ text.ptr, len }, last && whole, err);
 
-	if (r < 0 || len == text.len)
+	if (r < 0 || whole)
 		return r;
 	report_missed(scanner, scanner->line + 1, "the line is too long, and what follows");
 	return ENOUGH;
@@ -146,7 +153,7 @@ static int finish_line(struct scanner *scanner, struct str text, struct err *err
 		return r;
 	if (newline)
 		buf_addc(&scanner->rest, '\n');
-	r = match_text(scanner, (struct str){ scanner->rest.data, scanner->rest.len }, err);
+	r = match_lines(scanner, (struct str){ scanner->rest.data, scanner->rest.len }, false, err);
 	buf_clear(&scanner->rest);
 	return r;
 }
@@ -156,6 +163,8 @@ static int search_piece(void *arg, const void *bytes, uint64_t len, struct err *
 	struct scanner *scanner = arg;
 	struct str text = { bytes, (size_t)len };
 	int r = 0;
+
+	scanner->left -= len < scanner->left ? len : scanner->left;
 
 	/*
 	 * A hole is read as zeros, and ends the search of its file: at the start of a file, zeros
@@ -177,9 +186,10 @@ static int search_piece(void *arg, const void *bytes, uint64_t len, struct err *
 		text.ptr += n;
 		text.len -= n;
 	}
-	size_t whole = line_start(text, text.len);
+	const char *end = scanner->left && text.len ? memrchr(text.ptr, '\n', text.len) : NULL;
+	size_t whole = end ? (size_t)(end + 1 - text.ptr) : scanner->left ? 0 : text.len;
 	if (r == 0 && whole)
-		r = search_lines(scanner, (struct str){ text.ptr, whole }, err);
+		r = search_lines(scanner, (struct str){ text.ptr, whole }, !scanner->left, err);
 	if (r == 0 && whole < text.len)
 		r = keep_unfinished(scanner, (struct str){ text.ptr + whole, text.len - whole });
 	return r;
@@ -187,13 +197,15 @@ static int search_piece(void *arg, const void *bytes, uint64_t len, struct err *
 
 int search_file(struct search *search, struct str path, const struct entry *entry, struct err *err)
 {
-	struct scanner scanner = { .search = search, .path = path, .rest = BUF_INIT };
+	struct scanner scanner = {
+		.search = search, .path = path, .left = entry->size, .rest = BUF_INIT
+	};
 
 	if (entry->type != ENTRY_FILE || entry->content == ENTRY_UNREAD || !entry->size ||
 		already_seen(search, path, entry))
 		return 0;
 	int r = search->view->ops->read(
-		search->view, entry, path, 0, UINT64_MAX, search_piece, &scanner, err);
+		search->view, entry, path, 0, entry->size, search_piece, &scanner, err);
 	if (r == -ERR_DENIED && !scanner.failed) {
 		search->view->unread++;
 		*err = (struct err){ 0 };
