@@ -9,6 +9,7 @@
 # row 18         moving in a history far from the base (layers.sh)
 # row 19         the time for which gc delays other commands (upkeep.sh)
 # row 20         the speed of a worker (worker.sh)
+# row 21         questions about snapshots, against walks in Python and ripgrep (query.sh)
 #
 #   BENCH_FILES  files of the main tree, 10.5 KiB each on average; in rows 9 to
 #                14, 1 KiB each, besides a root file system (100000); row 17 has
@@ -16,7 +17,8 @@
 #   BENCH_MANY   tiny files of the tree of row 6, 0 to leave it out (1000000)
 #   BENCH_RUNS   runs of each long measurement of rows 1 to 8 (3)
 #   BENCH_VISITS nodes of the history of row 18, each of which is visited (1000)
-#   BENCH_ROWS   rows to measure, of "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20"
+#   BENCH_NODES  nodes of the history of row 21 (10000)
+#   BENCH_ROWS   rows to measure, of "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21"
 #   BENCH_DIR    directory for the file systems (${TMPDIR:-/tmp})
 #   BENCH_OUT    file for the tables (RESULTS.md beside this script)
 #   STRATA_TEST_CACHE  directory of the root file system, see tools/rootfs
@@ -39,7 +41,7 @@ files=${BENCH_FILES:-100000}
 many=${BENCH_MANY:-1000000}
 runs=${BENCH_RUNS:-3}
 visits=${BENCH_VISITS:-1000}
-rows=${BENCH_ROWS:-1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20}
+rows=${BENCH_ROWS:-1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21}
 out=$(realpath -m "${BENCH_OUT:-$here/RESULTS.md}")
 for number in "$files" "$many" "$runs" "$visits"; do
 	[[ $number =~ ^[0-9]{1,9}$ ]] || { echo "bench: '$number' is not a number of files or runs" >&2; exit 2; }
@@ -54,7 +56,7 @@ for row in $rows; do
 	[1-8]) histories=true ;;
 	9 | 1[0-6] | 18 | 19) environments=true ;;
 	17) tracing=true ;;
-	20) worker=true ;;
+	20 | 21) worker=true ;;
 	*) echo "bench: no row '$row'" >&2; exit 2 ;;
 	esac
 done
@@ -112,6 +114,8 @@ done
 . "$here/upkeep.sh"
 # shellcheck source=bench/worker.sh
 . "$here/worker.sh"
+# shellcheck source=bench/query.sh
+. "$here/query.sh"
 
 # --- all of it
 
