@@ -1,9 +1,9 @@
 /*
  * lookup - measure the first lookup of the names of one directory.
  *
- * 	lookup make DIR COUNT     make DIR with COUNT small files
- * 	lookup found DIR COUNT    stat, open and close each of them
- * 	lookup absent DIR COUNT   stat as many names that do not exist
+ *	lookup make DIR COUNT     make DIR with COUNT small files
+ *	lookup found DIR COUNT    stat, open and close each of them
+ *	lookup absent DIR COUNT   stat as many names that do not exist
  *
  * The last two forms print two wall times in nanoseconds: that of the first lookups, and that of a
  * repetition, when the kernel knows each name and its layer.  In an overlay that was just mounted,

@@ -1,7 +1,7 @@
 /*
  * meter - run one command and append its cost to a file.
  *
- * 	meter SAMPLES DIR COMMAND [ARGUMENT]...
+ *	meter SAMPLES DIR COMMAND [ARGUMENT]...
  *
  * One line is added.  It has four numbers: the wall time until the command ended, the wall time
  * until the file system of DIR was synced after that, the CPU time of the command and its children

@@ -2,7 +2,7 @@
  * mksource - make a tree that looks like the source of a kernel.  It has C files of about 13 KiB in
  * directories three levels deep.  .gitignore ignores some of them, and a few are binary.
  *
- * 	mksource DIR FILES
+ *	mksource DIR FILES
  *
  * The same arguments give the same tree.
  */

@@ -1,12 +1,12 @@
 /*
  * mktree - make trees of files, and change some of the files, in the same way every time.
  *
- * 	mktree make DIR FILES SIZE PER_DIR     FILES files of SIZE bytes on average
- * 	mktree change DIR FILES SIZE PER_DIR COUNT ROUND
- * 	                                       rewrite COUNT of them, spread over DIR
- * 	mktree paths DIR FILES SIZE PER_DIR COUNT ROUND
- * 	                                       print the paths that change would rewrite
- * 	mktree file PATH BYTES                 one file of random bytes
+ *	mktree make DIR FILES SIZE PER_DIR     FILES files of SIZE bytes on average
+ *	mktree change DIR FILES SIZE PER_DIR COUNT ROUND
+ *	                                       rewrite COUNT of them, spread over DIR
+ *	mktree paths DIR FILES SIZE PER_DIR COUNT ROUND
+ *	                                       print the paths that change would rewrite
+ *	mktree file PATH BYTES                 one file of random bytes
  *
  * make and change print the number of bytes that they wrote.  Sizes are distributed exponentially.
  * One half of the files that make writes is random, and the other half is text.  change writes

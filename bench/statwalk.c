@@ -1,7 +1,7 @@
 /*
  * statwalk - do the minimum of work for finding changes in a plain directory.
  *
- * 	statwalk DIR [THREADS]
+ *	statwalk DIR [THREADS]
  *
  * Lists every directory below DIR and calls statx on every entry, with as many threads as there are
  * cores.  The threads share a stack of directories that are still to be read.  Prints the number of

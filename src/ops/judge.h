@@ -6,9 +6,9 @@
  * the user gives, and some paths in the command lines of the test and of the score, if the base has
  * them:
  *
- * 	- the script that an interpreter is given (sh FILE, python3 FILE),
- * 	- a program that is given as a path, if it is a script or has the name of a test,
- * 	- every other path with the name of a test (tests/, spec/x, check.mk), and all below it.
+ *	- the script that an interpreter is given (sh FILE, python3 FILE),
+ *	- a program that is given as a path, if it is a script or has the name of a test,
+ *	- every other path with the name of a test (tests/, spec/x, check.mk), and all below it.
  *
  * Any other path in a command line (gcc main.c) counts as work of the candidate, and the
  * candidate's version is used.

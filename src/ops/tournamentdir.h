@@ -1,9 +1,9 @@
 /*
  * tournamentdir - the number of a tournament, and the files that are named after it.
  *
- * 	ROOT/work/tournament-7-2      workspace of the second candidate of tournament 7
- * 	ROOT/log/tournament-7/        output of its candidates
- * 	ROOT/run/tournament-7.alive   locked while the tournament runs
+ *	ROOT/work/tournament-7-2      workspace of the second candidate of tournament 7
+ *	ROOT/log/tournament-7/        output of its candidates
+ *	ROOT/run/tournament-7.alive   locked while the tournament runs
  *
  * The logs of the last TOURNAMENTDIR_LOGS_MAX tournaments are kept.  A tournament that was killed
  * leaves workspaces although its lock is free.  The next tournament, or gc, removes these

@@ -8,14 +8,14 @@
  *
  * A filter compares numbers, and cannot follow pointers.  So:
  *
- * 	clone3      keeps its flags in memory: ENOSYS, and the C library falls back to clone(2)
- * 	socketcall  keeps its arguments in memory: denied to 32-bit programs, which have had calls
- * 	            of their own for sockets since Linux 4.3
- * 	listen      has a descriptor and no family.  CALLFILTER_NO_LISTEN denies it for UNIX
- * 	            sockets, too.  Landlock denies bind(2) of TCP ports, but listen(2) without
- * 	            bind(2) takes a port of the kernel's choice
- * 	execveat    with an empty path is allowed: the only files without a name that Landlock
- * 	            and mount flags do not cover are those of memfd_create(2)
+ *	clone3      keeps its flags in memory: ENOSYS, and the C library falls back to clone(2)
+ *	socketcall  keeps its arguments in memory: denied to 32-bit programs, which have had calls
+ *	            of their own for sockets since Linux 4.3
+ *	listen      has a descriptor and no family.  CALLFILTER_NO_LISTEN denies it for UNIX
+ *	            sockets, too.  Landlock denies bind(2) of TCP ports, but listen(2) without
+ *	            bind(2) takes a port of the kernel's choice
+ *	execveat    with an empty path is allowed: the only files without a name that Landlock
+ *	            and mount flags do not cover are those of memfd_create(2)
  *
  * Connections by MSG_FASTOPEN and MPTCP evade the port rules of Landlock (Linux 6.18).  So a filter
  * refuses both with the error of a kernel that does not have them.  NETLINK_ROUTE is allowed,

@@ -4,16 +4,16 @@
  *
  * Without a network, these calls are refused:
  *
- * 	socket(AF_VSOCK), socket(AF_QIPCRTR)  these families have no network namespaces
- * 	socketcall(SYS_SOCKET)    the family lies in memory, which a filter cannot read:
- * 	                          32-bit programs that use this call have no sockets
- * 	io_uring_setup            IORING_OP_SOCKET makes sockets that no filter sees
+ *	socket(AF_VSOCK), socket(AF_QIPCRTR)  these families have no network namespaces
+ *	socketcall(SYS_SOCKET)    the family lies in memory, which a filter cannot read:
+ *	                          32-bit programs that use this call have no sockets
+ *	io_uring_setup            IORING_OP_SOCKET makes sockets that no filter sees
  *
  * These are always refused, since any directory of a sandbox may lie on btrfs:
  *
- * 	BTRFS_IOC_SNAP_DESTROY_V2    takes the number of a subvolume anywhere on the file
- * 	                             system.  The older call, which takes a name, is allowed
- * 	BTRFS_IOC_SUBVOL_SETFLAGS    makes a live tree read-only, so that nothing can roll it back
+ *	BTRFS_IOC_SNAP_DESTROY_V2    takes the number of a subvolume anywhere on the file
+ *	                             system.  The older call, which takes a name, is allowed
+ *	BTRFS_IOC_SUBVOL_SETFLAGS    makes a live tree read-only, so that nothing can roll it back
  *
  * A refused call fails with EPERM, or with the error of a kernel or file system that does not have
  * the call.

@@ -6,10 +6,10 @@
  * attached strata process has one connection.  Over this connection, the process sends struct
  * holder_request, and gets a struct holder_reply for each request that has an answer.
  *
- * 	connection closed after HOLDER_BYE    the strata process has detached
- * 	connection closed without HOLDER_BYE  the strata process was killed: the sandbox ends if a
- * 	                                      command of that process runs or ran in it
- * 	no process attached, none running     the sandbox ends
+ *	connection closed after HOLDER_BYE    the strata process has detached
+ *	connection closed without HOLDER_BYE  the strata process was killed: the sandbox ends if a
+ *	                                      command of that process runs or ran in it
+ *	no process attached, none running     the sandbox ends
  *
  * A strata process has one command at a time.  The holder writes the command's status, as of
  * wait(2), to a pipe that came with the command.  If the pipe closes without a status, the sandbox

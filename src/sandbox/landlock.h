@@ -7,18 +7,18 @@
  *
  * Facts that the callers have to know:
  *
- * 	mount(2)        fails in a domain with rules about files, so programs in it cannot make
- * 	                sandboxes of their own.
- * 	rename, link    between directories fail with EXDEV if a process is in a domain with rules
- * 	                about files and in another one without (Linux 6.18, in either order).  So
- * 	                files, ports and scopes have to be in one domain, and the process that
- * 	                enters it may not be in a domain of scope.h.
- * 	ptrace(2)       and looks into /proc/PID of processes outside of the domain fail.
- * 	descriptors     that are open already keep their rights.
- * 	files in memory of memfd_create(2), pipes and sockets are not restricted.
- * 	ports           are those of TCP.  UDP is not restricted.  Neither are MPTCP, TCP Fast Open
- * 	                (MSG_FASTOPEN) and listen(2) on a socket without an address: callfilter.h
- * 	                refuses the first two always, and the third with CALLFILTER_NO_LISTEN.
+ *	mount(2)        fails in a domain with rules about files, so programs in it cannot make
+ *	                sandboxes of their own.
+ *	rename, link    between directories fail with EXDEV if a process is in a domain with rules
+ *	                about files and in another one without (Linux 6.18, in either order).  So
+ *	                files, ports and scopes have to be in one domain, and the process that
+ *	                enters it may not be in a domain of scope.h.
+ *	ptrace(2)       and looks into /proc/PID of processes outside of the domain fail.
+ *	descriptors     that are open already keep their rights.
+ *	files in memory of memfd_create(2), pipes and sockets are not restricted.
+ *	ports           are those of TCP.  UDP is not restricted.  Neither are MPTCP, TCP Fast Open
+ *	                (MSG_FASTOPEN) and listen(2) on a socket without an address: callfilter.h
+ *	                refuses the first two always, and the third with CALLFILTER_NO_LISTEN.
  */
 #pragma once
 #include <stdbool.h>

@@ -8,12 +8,12 @@
  * The warden counts a process as one of the command if any of the following is true.  If the
  * command has a cgroup, only the first one is checked:
  *
- * 	its cgroup              is that of the command.  It cannot be left
- * 	its mount namespace     is that of the command: each command under a policy has one for
- * 	                        itself.  Without nested sandboxes, the call filter keeps processes
- * 	                        in it
- * 	its parent              belongs to the command
- * 	its past                the warden counted the process when it looked the last time
+ *	its cgroup              is that of the command.  It cannot be left
+ *	its mount namespace     is that of the command: each command under a policy has one for
+ *	                        itself.  Without nested sandboxes, the call filter keeps processes
+ *	                        in it
+ *	its parent              belongs to the command
+ *	its past                the warden counted the process when it looked the last time
  *
  * So without a cgroup, the warden can lose a program.  This happens if, between two looks, the
  * program makes a mount namespace and its parent ends.

@@ -4,13 +4,13 @@
  * The command's process sets its restrictions after it has joined its namespaces.  All its
  * descendants inherit them.  The process sets the parts in this order:
  *
- * 	limits          of resource.h
- * 	capabilities    out of the bounding set
- * 	no_new_privs    or CAP_SYS_ADMIN is needed for the next two
- * 	Landlock        its paths are looked up as root in the sandbox
- * 	call filter     its listener goes to the warden
- * 	ids             become those of the command's user (inside.c)
- * 	capabilities    out of the other sets
+ *	limits          of resource.h
+ *	capabilities    out of the bounding set
+ *	no_new_privs    or CAP_SYS_ADMIN is needed for the next two
+ *	Landlock        its paths are looked up as root in the sandbox
+ *	call filter     its listener goes to the warden
+ *	ids             become those of the command's user (inside.c)
+ *	capabilities    out of the other sets
  *
  * A traced command runs below a tracer, which needs system calls and descriptors that the command
  * must not have.  So the limits and the call filter are set later, when the tracer's child executes

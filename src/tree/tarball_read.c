@@ -22,10 +22,10 @@
 /*
  * The root is the entry with an empty name in directory 0.  Other columns of entry:
  *
- * 	id      of a directory: the value of dir in its entries; of other types: 0
- * 	path    entry_path_hash
- * 	inode   of hard-linked names: a number that they share; else 0
- * 	body    the encoded entry, without name, link group and content of a directory
+ *	id      of a directory: the value of dir in its entries; of other types: 0
+ *	path    entry_path_hash
+ *	inode   of hard-linked names: a number that they share; else 0
+ *	body    the encoded entry, without name, link group and content of a directory
  */
 /* clang-format off */
 static const char schema[] =

@@ -6,11 +6,11 @@
  *
  * These rules hold for a graft, which takes the subtree at one path from another tree, the source:
  *
- * 	Names outside the path stay linked to each other, whatever happens inside.
- * 	Names inside are linked to each other as in the source.
- * 	A name inside is linked to a name outside as in the source, if the name outside is still the
- * 	same file.  So a deleted link comes back as a link.  If the name outside has changed since,
- * 	the link is given up, so that no file outside the path gets other content or attributes.
+ *	Names outside the path stay linked to each other, whatever happens inside.
+ *	Names inside are linked to each other as in the source.
+ *	A name inside is linked to a name outside as in the source, if the name outside is still the
+ *	same file.  So a deleted link comes back as a link.  If the name outside has changed since,
+ *	the link is given up, so that no file outside the path gets other content or attributes.
  */
 #pragma once
 #include "store/store.h"

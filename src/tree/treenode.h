@@ -6,11 +6,11 @@
  * name (see treebuild.c).  So the same set of names always gives the same nodes, whatever changes
  * led to that set.
  *
- * 	version   1 byte    1
- * 	level     1 byte    0: entries; n: children of level n-1
- * 	count     varint
- * 	items     level 0: entries (entry.h), names ascending
- * 	          else:    last name (length, bytes), hash, count varint, size varint
+ *	version   1 byte    1
+ *	level     1 byte    0: entries; n: children of level n-1
+ *	count     varint
+ *	items     level 0: entries (entry.h), names ascending
+ *	          else:    last name (length, bytes), hash, count varint, size varint
  *
  * The count of a child is the number of entries below it, at any depth.  Its size is the sum of the
  * sizes of the files below it.

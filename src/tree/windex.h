@@ -7,9 +7,9 @@
  * verified first, since a power cut may have torn the file.  Until the next reboot the file is
  * trusted, since it comes from the page cache.
  *
- * 	header     struct windex_header
- * 	segments   each: length, next (offset of the directory's next segment, 0 = last), records
- * 	rows       struct windex_dir, one per directory, by id
+ *	header     struct windex_header
+ *	segments   each: length, next (offset of the directory's next segment, 0 = last), records
+ *	rows       struct windex_dir, one per directory, by id
  *
  * A record is a struct windex_record, followed by the parts that its flags announce and by the
  * name.  These parts are a hash of the extended attributes and a struct windex_override.  The

@@ -4,9 +4,9 @@
  * The object has the attributes that this user may read: user.*, trusted.*, security.* (which
  * includes file capabilities) and POSIX ACLs (system.posix_acl_*).
  *
- * 	version   1 byte   1
- * 	count     varint
- * 	each      name (length, bytes), value (length, bytes); names ascending
+ *	version   1 byte   1
+ *	count     varint
+ *	each      name (length, bytes), value (length, bytes); names ascending
  */
 #pragma once
 #include "core/bytes.h"

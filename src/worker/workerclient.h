@@ -1,13 +1,13 @@
 /*
  * workerclient - sends requests to a worker: one call at a time, in one thread.
  *
- * 	struct workerclient client;
- * 	char *argv[] = { "strata", "worker", "--root", dir, NULL };
+ *	struct workerclient client;
+ *	char *argv[] = { "strata", "worker", "--root", dir, NULL };
  *
- * 	workerclient_spawn(&client, argv, err);
- * 	workerclient_call(&client, &(struct wire_request){ .kind = WIRE_STAT, .path = path },
- * 		&reply, err);
- * 	workerclient_close(&client);
+ *	workerclient_spawn(&client, argv, err);
+ *	workerclient_call(&client, &(struct wire_request){ .kind = WIRE_STAT, .path = path },
+ *		&reply, err);
+ *	workerclient_close(&client);
  */
 #pragma once
 #include <sys/types.h>

@@ -1,11 +1,11 @@
 /*
  * mkbundle - make a bundle as a traced command leaves it, without running a command.
  *
- * 	mkbundle trees BUNDLE BEFORE AFTER PREFIX [plain]
- * 		a command that turned the tree BEFORE at PREFIX into the tree AFTER;
- * 		plain: the states have no members that only strata writes
- * 	mkbundle blobs BUNDLE [KEY CONTENT]...
- * 		only the table; the caller writes the manifest
+ *	mkbundle trees BUNDLE BEFORE AFTER PREFIX [plain]
+ *		a command that turned the tree BEFORE at PREFIX into the tree AFTER;
+ *		plain: the states have no members that only strata writes
+ *	mkbundle blobs BUNDLE [KEY CONTENT]...
+ *		only the table; the caller writes the manifest
  */
 #include <dirent.h>
 #include <err.h>

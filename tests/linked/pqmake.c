@@ -4,13 +4,13 @@
  * Prints the content of the table, one line for each row: the key in hexadecimal, and the SHA-256
  * of the content.
  *
- * 	none      no rows
- * 	empty     empty keys and contents, and short ones between them
- * 	unicode   keys of every character, 64 characters in each
- * 	many      100,000 rows of all sizes up to 1 KiB
- * 	sizes     contents around the size of a row group; some are compressible
- * 	large     a row of 300 MB between two small ones
- * 	cancel    as empty, with rows that are begun and cancelled
+ *	none      no rows
+ *	empty     empty keys and contents, and short ones between them
+ *	unicode   keys of every character, 64 characters in each
+ *	many      100,000 rows of all sizes up to 1 KiB
+ *	sizes     contents around the size of a row group; some are compressible
+ *	large     a row of 300 MB between two small ones
+ *	cancel    as empty, with rows that are begun and cancelled
  */
 #include <err.h>
 #include <fcntl.h>

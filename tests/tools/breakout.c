@@ -1,12 +1,12 @@
 /*
  * breakout - the attempts of a hostile program in a sandbox to change the strata program outside.
  *
- * 	as the interpreter of "#!/proc/self/exe", or as the loader of the file behind that link
- * 		make the file that this process executes setuid and writable for all; then, in a
- * 		child that keeps a descriptor of the file, write to it when it is not executed
- * 	breakout holder FILE
- * 		until it is killed: do the same to the program of process 1, and take its
- * 		descriptors.  FILE gets a letter for each attempt that succeeded.
+ *	as the interpreter of "#!/proc/self/exe", or as the loader of the file behind that link
+ *		make the file that this process executes setuid and writable for all; then, in a
+ *		child that keeps a descriptor of the file, write to it when it is not executed
+ *	breakout holder FILE
+ *		until it is killed: do the same to the program of process 1, and take its
+ *		descriptors.  FILE gets a letter for each attempt that succeeded.
  *
  * The program has no C library, since a program with one does not work as the loader of another.
  */

@@ -1,13 +1,13 @@
 /*
  * escape - try to get out of a sandbox with raw system calls.
  *
- * 	escape vsock              make a socket of AF_VSOCK in every way that the kernel has
- * 	escape abstract NAME      reach the abstract socket of that name in every way that the
- * 	                          kernel has
- * 	escape listen NAME        make such a socket, print "ready", and stay
- * 	escape destroy ID [DIR]   remove the btrfs subvolume of that number
- * 	escape readonly [DIR]     make the subvolume DIR read-only
- * 	escape writable [DIR]     make the subvolume DIR writable again
+ *	escape vsock              make a socket of AF_VSOCK in every way that the kernel has
+ *	escape abstract NAME      reach the abstract socket of that name in every way that the
+ *	                          kernel has
+ *	escape listen NAME        make such a socket, print "ready", and stay
+ *	escape destroy ID [DIR]   remove the btrfs subvolume of that number
+ *	escape readonly [DIR]     make the subvolume DIR read-only
+ *	escape writable [DIR]     make the subvolume DIR writable again
  *
  * One line is printed for each attempt: its name, and "done" or the error.  The default of DIR is
  * "/".  The exit status is 1 if any attempt succeeded.

@@ -1,26 +1,26 @@
 /*
  * faultlib - make the n-th change of the file system fail, or be the last one.
  *
- * 	gcc -shared -fPIC -o faultlib.so faultlib.c -ldl
- * 	LD_PRELOAD=./faultlib.so FAULT_AT=7 FAULT_MODE=ENOSPC strata save
+ *	gcc -shared -fPIC -o faultlib.so faultlib.c -ldl
+ *	LD_PRELOAD=./faultlib.so FAULT_AT=7 FAULT_MODE=ENOSPC strata save
  *
  * Counts the calls that change a regular file or a directory.  Calls on descriptors 0 to 2, pipes,
  * sockets and terminals are not counted.
  *
- * 	FAULT_AT=N       the N-th counted call, from 1; without it no call fails
- * 	FAULT_MODE=      kill       SIGKILL before the call
- * 	                 killafter  SIGKILL after the call, if it succeeded
- * 	                 stop       SIGSTOP before the call, which is made after SIGCONT
- * 	                 short      a write does half its bytes and the next write fails
- * 	                            with ENOSPC; any other call fails with ENOSPC at once
- * 	                 ENOSPC EIO EDQUOT EINTR ...  this error; the call is not made
- * 	FAULT_STICKY=1   all counted calls from the N-th on fail, as on a full disk
- * 	FAULT_CALLS=A,B  count only these: families or single functions of the list below
- * 	FAULT_COUNT=FILE at exit (also _exit) write the number of counted calls to FILE.
- * 	                 A larger number in FILE is kept, so that of several processes
- * 	                 the one with most calls counts.  Remove FILE before.
- * 	FAULT_STATE=FILE count over all processes together: FILE is a counter they share
- * 	FAULT_PROGRAM=P  act only in processes of this name (program_invocation_short_name)
+ *	FAULT_AT=N       the N-th counted call, from 1; without it no call fails
+ *	FAULT_MODE=      kill       SIGKILL before the call
+ *	                 killafter  SIGKILL after the call, if it succeeded
+ *	                 stop       SIGSTOP before the call, which is made after SIGCONT
+ *	                 short      a write does half its bytes and the next write fails
+ *	                            with ENOSPC; any other call fails with ENOSPC at once
+ *	                 ENOSPC EIO EDQUOT EINTR ...  this error; the call is not made
+ *	FAULT_STICKY=1   all counted calls from the N-th on fail, as on a full disk
+ *	FAULT_CALLS=A,B  count only these: families or single functions of the list below
+ *	FAULT_COUNT=FILE at exit (also _exit) write the number of counted calls to FILE.
+ *	                 A larger number in FILE is kept, so that of several processes
+ *	                 the one with most calls counts.  Remove FILE before.
+ *	FAULT_STATE=FILE count over all processes together: FILE is a counter they share
+ *	FAULT_PROGRAM=P  act only in processes of this name (program_invocation_short_name)
  *
  * Without FAULT_STATE each process counts for itself.  A forked child continues from its parent's
  * number.

@@ -2,34 +2,34 @@
  * faultrun - run one strata command with a fault at each of its file system calls, and check the
  * state that is left each time.
  *
- * 	faultrun [OPTION]... TEMPLATE WORK -- COMMAND [ARGUMENT]...
+ *	faultrun [OPTION]... TEMPLATE WORK -- COMMAND [ARGUMENT]...
  *
  * TEMPLATE contains an environment as env/.  If there is none, the command makes it.  Each run
  * works on a copy of TEMPLATE in WORK, with STRATA_ROOT set to the copy.  TOOLS/faultlib.so makes
  * one file system call fail.  STRATA and TOOLS come from the environment, as in tests/cli.
  *
- * 	--name NAME     for messages
- * 	--modes A,B     kill killafter short full EIO ENOSPC ...; full is a disk that is full
- * 	                from that call on, the other modes are those of faultlib
- * 	--sample N      calls for each mode, including the first and the last; 0: all
- * 	--at N          only this call
- * 	--seed N        chooses the sample
- * 	--jobs N        runs at a time
- * 	--drops         the command removes nodes: a run leaves the old nodes or the new ones
- * 	--unfinished    a killed command has left TEMPLATE: the live tree is between two trees,
- * 	                and any command that writes first completes the change
- * 	--gives-up      the command gives up work that no node contains
- * 	--keep          leave the copies of failed runs in WORK
+ *	--name NAME     for messages
+ *	--modes A,B     kill killafter short full EIO ENOSPC ...; full is a disk that is full
+ *	                from that call on, the other modes are those of faultlib
+ *	--sample N      calls for each mode, including the first and the last; 0: all
+ *	--at N          only this call
+ *	--seed N        chooses the sample
+ *	--jobs N        runs at a time
+ *	--drops         the command removes nodes: a run leaves the old nodes or the new ones
+ *	--unfinished    a killed command has left TEMPLATE: the live tree is between two trees,
+ *	                and any command that writes first completes the change
+ *	--gives-up      the command gives up work that no node contains
+ *	--keep          leave the copies of failed runs in WORK
  *
  * These conditions must hold after each run:
  *
- * 	- the command was killed; or it ended with 0, with the same result as without a fault;
- * 	  or it ended with 1 and named the cause; it never crashed or hung;
- * 	- the environment opens; fsck finds nothing; every earlier node exists with its tree;
- * 	  HEAD is the old one or the new one, or contains the earlier work;
- * 	- after one more command that writes, the live tree is the earlier one or the one that
- * 	  the command makes, entry for entry; if it is not the earlier one, a node contains the
- * 	  earlier one.
+ *	- the command was killed; or it ended with 0, with the same result as without a fault;
+ *	  or it ended with 1 and named the cause; it never crashed or hung;
+ *	- the environment opens; fsck finds nothing; every earlier node exists with its tree;
+ *	  HEAD is the old one or the new one, or contains the earlier work;
+ *	- after one more command that writes, the live tree is the earlier one or the one that
+ *	  the command makes, entry for entry; if it is not the earlier one, a node contains the
+ *	  earlier one.
  *
  * If there was no environment before, there may be none afterwards.  Then the same command without
  * a fault must succeed.

@@ -1,7 +1,7 @@
 /*
  * filework - use files in unusual ways, in the working directory.
  *
- * 	filework WAY...
+ *	filework WAY...
  *
  * A tracer must not miss these ways.  Each way makes, changes or reads files by system calls that
  * ordinary programs seldom make.  The names of its files begin with the name of the way.  The exit

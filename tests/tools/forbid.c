@@ -1,7 +1,7 @@
 /*
  * forbid - try forbidden actions by raw system calls, and print the answers of the kernel.
  *
- * 	forbid THING...    THING is NAME, NAME=A or NAME=A,B
+ *	forbid THING...    THING is NAME, NAME=A or NAME=A,B
  *
  * One line is printed for each: the thing, and "done" or the name of the error.  The exit status is
  * 1 if any succeeded.  Each thing is tried by a process of its own.  Without arguments, forbid

@@ -2,17 +2,17 @@
  * greedy - use more resources than allowed, within bounds that a machine can stand; for tests of
  * limits.
  *
- * 	greedy bomb N          processes fork as fast as they can, up to N of them
- * 	greedy children N      N children that wait
- * 	greedy threads N       N threads that wait
- * 	greedy memory MIB N    N children that together write to MIB of memory, and wait
- * 	greedy files           open files until one is refused; print their number
- * 	greedy spin N          N children that use all the time they get
- * 	greedy print BYTES N   print BYTES in all, in turns to standard output and error, N at a
- * 	                       time (0: without end)
- * 	greedy daemon COMMAND...   run a daemon: forked twice, in a session of its own, without
- * 	                       any open descriptor of this process
- * 	greedy deaf COMMAND... run a command that ignores all signals that can be ignored
+ *	greedy bomb N          processes fork as fast as they can, up to N of them
+ *	greedy children N      N children that wait
+ *	greedy threads N       N threads that wait
+ *	greedy memory MIB N    N children that together write to MIB of memory, and wait
+ *	greedy files           open files until one is refused; print their number
+ *	greedy spin N          N children that use all the time they get
+ *	greedy print BYTES N   print BYTES in all, in turns to standard output and error, N at a
+ *	                       time (0: without end)
+ *	greedy daemon COMMAND...   run a daemon: forked twice, in a session of its own, without
+ *	                       any open descriptor of this process
+ *	greedy deaf COMMAND... run a command that ignores all signals that can be ignored
  *
  * Processes that wait do so for 40 seconds in any case.
  */

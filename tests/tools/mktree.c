@@ -1,8 +1,8 @@
 /*
  * mktree - make or change a tree with every kind of attribute and name.
  *
- * 	mktree DIR [--seed N] [--deep LEVELS]   fill DIR, which is made if missing
- * 	mktree DIR --mutate [--seed N]          change the tree in every way
+ *	mktree DIR [--seed N] [--deep LEVELS]   fill DIR, which is made if missing
+ *	mktree DIR --mutate [--seed N]          change the tree in every way
  *
  * The seed determines everything: names, contents, owners, and the mtime of each file and directory
  * that was made or changed.  Whether the file system and the privileges allow something is found

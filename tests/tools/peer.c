@@ -1,9 +1,9 @@
 /*
  * peer - one end of a connection, for tests of allowed connections.
  *
- * 	peer serve TEXT           answer each connection with TEXT; prints its TCP port first
- * 	peer get ADDRESS PORT     print the bytes that the server sends, or the error
- * 	peer ask PATH TEXT        send a message to a unix socket, and print the answer or the error
+ *	peer serve TEXT           answer each connection with TEXT; prints its TCP port first
+ *	peer get ADDRESS PORT     print the bytes that the server sends, or the error
+ *	peer ask PATH TEXT        send a message to a unix socket, and print the answer or the error
  */
 #include <arpa/inet.h>
 #include <errno.h>

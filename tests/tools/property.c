@@ -2,20 +2,20 @@
  * property - random work in a live tree, random movements through its history, and a model of the
  * correct results.
  *
- * 	property WORK           makes WORK/env; STRATA and TOOLS from the environment
- * 	PROPERTY_SEED=N         determines everything; by default from the clock
- * 	PROPERTY_STEPS=N        changes of files, 3000
+ *	property WORK           makes WORK/env; STRATA and TOOLS from the environment
+ *	PROPERTY_SEED=N         determines everything; by default from the clock
+ *	PROPERTY_STEPS=N        changes of files, 3000
  *
  * The model of a node is the output of treewalk when the node was made, which is kept in
  * WORK/walks/ID.  These results are compared with it:
  *
- * 	commit      makes a node exactly when the live tree differs from HEAD
- * 	status      reports changes exactly in that case
- * 	checkout    the live tree is as it was at that node; uncaptured work is in
- * 	            a safety node with the same content
- * 	undo, redo  the same, and HEAD moves along the journal of the model
- * 	restore     the path is as it was at that node, and nothing else changes
- * 	gc, delete, tag   change nothing that can be seen
+ *	commit      makes a node exactly when the live tree differs from HEAD
+ *	status      reports changes exactly in that case
+ *	checkout    the live tree is as it was at that node; uncaptured work is in
+ *	            a safety node with the same content
+ *	undo, redo  the same, and HEAD moves along the journal of the model
+ *	restore     the path is as it was at that node, and nothing else changes
+ *	gc, delete, tag   change nothing that can be seen
  *
  * At the end every remaining node is checked out and compared, and fsck runs.  A failure prints the
  * seed and the last operations.

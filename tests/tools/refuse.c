@@ -1,7 +1,7 @@
 /*
  * refuse - run a command as on a kernel that lacks one system call.
  *
- * 	refuse CALL COMMAND [ARGUMENT]...
+ *	refuse CALL COMMAND [ARGUMENT]...
  *
  * CALL is openat2 or landlock_create_ruleset.  For the command and its descendants, this call fails
  * with ENOSYS.  If root runs this program, the command keeps its privileges.  If an ordinary user

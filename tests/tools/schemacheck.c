@@ -1,7 +1,7 @@
 /*
  * schemacheck - check JSON documents against their schema.
  *
- * 	schemacheck SCHEMA <DOCUMENT
+ *	schemacheck SCHEMA <DOCUMENT
  *
  * SCHEMA is the output of 'strata help --schema OPERATION'.  Only the parts of JSON Schema that it
  * uses are supported: type, properties, required, additionalProperties, items.  Prints the first

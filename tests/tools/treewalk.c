@@ -1,24 +1,24 @@
 /*
  * treewalk - print the whole content of a directory tree, one line for each entry.
  *
- * 	treewalk DIR [--no-owner] [--no-mtime] [--no-holes] [--content]
- * 		[--one-file-system] [--exclude NAME]...
+ *	treewalk DIR [--no-owner] [--no-mtime] [--no-holes] [--content]
+ *		[--one-file-system] [--exclude NAME]...
  *
  * Tests use this program to compare trees: two trees are the same if their lines are the same.  On
  * purpose it shares no code with src/.  Lines are sorted bytewise by path (the root is ".").  Bytes
  * that are not printable, space and backslash are written as \ooo.  Every line has the same fields
  * in the same order.  A field that does not apply is absent:
  *
- * 	PATH TYPE mode= uid= gid= size= mtime= link= rdev= xattr= group= data= digest=
- * 	size    0 for directories
- * 	xattr   NAME:HEX,... sorted by name
- * 	group   first path of the hard-link group, where the tree has two or more
- * 	        of its members
- * 	data    OFFSET+LENGTH,... the extents SEEK_DATA and SEEK_HOLE report
- * 	digest  with --content: SHA-256 over every 64 KiB block that is not all
- * 	        zeros, less the zeros at its end, each after its number and length,
- * 	        and the size.  So it does not depend on where the holes are, and a
- * 	        huge sparse file costs nothing.
+ *	PATH TYPE mode= uid= gid= size= mtime= link= rdev= xattr= group= data= digest=
+ *	size    0 for directories
+ *	xattr   NAME:HEX,... sorted by name
+ *	group   first path of the hard-link group, where the tree has two or more
+ *	        of its members
+ *	data    OFFSET+LENGTH,... the extents SEEK_DATA and SEEK_HOLE report
+ *	digest  with --content: SHA-256 over every 64 KiB block that is not all
+ *	        zeros, less the zeros at its end, each after its number and length,
+ *	        and the size.  So it does not depend on where the holes are, and a
+ *	        huge sparse file costs nothing.
  *
  * A value that may not be read is "unreadable".  --exclude drops entries with that base name at any
  * depth.  If NAME contains a slash, only the entry with that path is dropped.

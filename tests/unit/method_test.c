@@ -20,9 +20,9 @@
  * The history has three snapshots, one minute apart.  They are called $0, $1 and $2 below, and HEAD
  * is the last:
  *
- * 	$0   a: one       b: keep   d/gone: bye   d/same: x
- * 	$1   a: one two   b: keep   d/gone: bye   d/same: x
- * 	$2   a: two       b: keep                 d/same: x   e: keep   n\xff: raw
+ *	$0   a: one       b: keep   d/gone: bye   d/same: x
+ *	$1   a: one two   b: keep   d/gone: bye   d/same: x
+ *	$2   a: two       b: keep                 d/same: x   e: keep   n\xff: raw
  */
 static int world_setup(void **state)
 {
