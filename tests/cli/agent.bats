@@ -1,7 +1,8 @@
 # agent: the Codex CLI (tests/npm/agents) under a policy, with a scripted model on loopback.
 #
-# The prompt is the script: the model asks Codex to run each line of it (tests/tools/scripted_model.py).
-# The tests share one environment; each has a directory of its own in it, a repository of git.
+# The prompt is the script: the model asks Codex to run each line of it
+# (tests/tools/scripted_model.py).  The tests share one environment.  Each test has a directory of
+# its own in it, which is a git repository.
 load helpers
 load history
 load rootfs
@@ -21,7 +22,7 @@ setup_file() {
 	configure_codex src/root/.codex
 	for work in exec supervise own-sandbox no-nesting; do git init -q "src/$work"; done
 	begin --backend overlay
-	# Bubblewrap gives its inside no other user than the one that starts it.
+	# In its sandbox, Bubblewrap has only the user who starts it.
 	do_in 'chown -R root:root /exec /supervise /own-sandbox /no-nesting /tmp'
 }
 
@@ -46,7 +47,7 @@ setup() {
 	example_policy >policy.json
 }
 
-# start_model NAME: it has the port in NAME.port, and writes NAME.log.
+# start_model NAME: start a model.  Its port is written to NAME.port, and its log to NAME.log.
 start_model() {
 	"$BATS_TEST_DIRNAME/../tools/scripted_model.py" "$1.port" "$1.log" </dev/null >"$1.out" 2>&1 3>&- &
 	echo $! >"$1.pid"
@@ -83,14 +84,15 @@ need_codex() {
 	esac
 }
 
-# The policy of strata-supervise(1), for a model that is on loopback.
+# The policy of strata-supervise(1), for a model on loopback.
 example_policy() {
 	sed -n '/^{$/,/^}$/p' "$BATS_TEST_DIRNAME/../../man/strata-supervise.1.scd" |
 		jq --arg model "127.0.0.1:$port" \
 			'if .net.allowed_domains == ["api.openai.com"] then .net.allowed_domains = [$model] else error("another example") end'
 }
 
-# codex OPERATION DIRECTORY [OPTION of codex exec]...: run Codex under policy.json; its script is the standard input.
+# codex OPERATION DIRECTORY [OPTION of codex exec]...: run Codex under policy.json.  Its script is
+# the standard input.
 codex() {
 	local vendor script
 	vendor=$(echo "$(cat "$BATS_FILE_TMPDIR/packages")"/codex-linux-*/vendor/*)
@@ -103,7 +105,7 @@ codex() {
 	is "$(cat codex.out)" finished
 }
 
-# output COMMAND: what Codex sent to the model as the output of that line of the script.
+# output COMMAND: print the output of that line of the script, as Codex has sent it to the model.
 output() {
 	jq -er --arg command "$1" 'select(.command == $command) | .output' "$BATS_FILE_TMPDIR/model.log" ||
 		{ echo "Codex did not run: $1"; cat codex.err; return 1; }
@@ -114,12 +116,12 @@ fails_with() { # COMMAND TEXT
 	[[ $(output "$1") == *"$2"* ]] || { output "$1"; return 1; }
 }
 
-# denied JQ-CONDITION: a denial of which that is true, with its rule and a remedy.
+# denied JQ-CONDITION: there is a denial that satisfies the condition, with its rule and a remedy.
 denied() {
 	jq -es "any(.[]; ($1) and .rule != \"\" and .remedy != \"\")" denials.jsonl >/dev/null ||
 		{ echo "not denied: $1"; cat denials.jsonl; return 1; }
 }
-# A look at what may not be read is only explained by file systems of strata's own.
+# Denied reads are explained only if strata can serve a file system of its own.
 explains_reads() { [ -w /dev/fuse ]; }
 
 work='echo made >made'
@@ -136,14 +138,14 @@ ask_name='nslookup elsewhere.test'
 request='printf "GET /v1/models HTTP/1.0\r\n\r\n"'
 get() { echo "$request | nc -w 5 127.0.0.1 $1"; }
 
-# The commands that try what the policy denies, and one that works.
+# Commands that try forbidden actions, and one command that works.
 attempts() {
 	reach_other=$(get "$other")
 	printf '%s\n' "$work" "$read_key" "$read_link" "$write_hook" "$move_hooks" "$write_config" "$write_outside" \
 		"$reach_other" "$reach_nobody" "$reach_public" "$ask_name"
 }
 
-# is_confined DIRECTORY: what has become of the script there.
+# is_confined DIRECTORY: check the results of the script in DIRECTORY.
 is_confined() {
 	succeeds "$work"
 	is "$(strata cat "HEAD:$1/made")" made
@@ -160,7 +162,7 @@ is_confined() {
 	denied '.what == "write" and .path == "/etc/profile"'
 	fails_with "$reach_other" "can't connect"
 	denied ".what == \"connect\" and .host == \"127.0.0.1\" and .port == $other"
-	# Nobody listens on that port of the machine either: the policy changes nothing.
+	# No program of the machine listens on that port either, so the policy makes no difference.
 	fails_with "$reach_nobody" "can't connect"
 	run -1 denied '.port == 1'
 	fails_with "$reach_public" "can't connect"
@@ -172,7 +174,7 @@ is_confined() {
 
 @test "under exec --policy Codex works with its model, and does nothing else" {
 	attempts >script
-	# Without the policy the script gets at all of it.
+	# Without the policy, the script can do all of these actions.
 	in_env sh -c "cd /exec && $read_key && $write_hook && $reach_other"
 	strata checkout HEAD >/dev/null
 	run -1 in_env test -e /exec/.git/hooks/post-checkout
@@ -194,7 +196,7 @@ is_confined() {
 	state='echo evil >~/.codex/state'
 	model=$(get "$port")
 	codex exec /own-sandbox --sandbox danger-full-access <<<"$state"$'\n'"$model"
-	# What the policy allows, Codex's sandbox may still deny.
+	# Codex's own sandbox may still deny an action that the policy allows.
 	succeeds "$state"
 	succeeds "$model"
 	codex exec /own-sandbox --sandbox workspace-write <<<"$work"$'\n'"$state"$'\n'"$model"$'\n'"$read_key"
@@ -215,7 +217,7 @@ is_confined() {
 	fails_with "$work" "No permissions to create a new namespace"
 	denied '.what == "call" and (.remedy | contains("nested"))'
 	run -1 in_env test -e /no-nesting/made
-	# Codex can do without.
+	# Codex can work without its own sandbox.
 	codex exec /no-nesting --sandbox danger-full-access <<<"$work"
 	succeeds "$work"
 }

@@ -1,8 +1,8 @@
-# bad-input: what goes wrong is counted, said and never fatal where it need not be.
+# bad-input: every fault is counted and reported, and ends the command only if it must.
 load helpers
 load history
 
-unreadable() { # a tree with one unreadable file and one unreadable directory
+unreadable() { # makes a tree with one unreadable file and one unreadable directory
 	mkdir src/good src/secret
 	echo fine >src/good/file
 	echo hidden >src/good/hidden
@@ -45,7 +45,7 @@ strata: secret could not be restored: its content could not be read when it was 
 	run -0 --separate-stderr nobody "$STRATA" commit -m locked
 	[[ $stderr == "strata: d could not be read and was recorded without content: "* ]]
 	is "$(nobody "$STRATA" cat HEAD:other)" changed
-	# Nobody knows that anything in it was deleted.
+	# It is not known whether entries of the directory were deleted, so none is listed.
 	is "$(nobody "$STRATA" diff HEAD~1 HEAD --name-status)" $'M\td\nM\tother'
 	nobody "$STRATA" checkout HEAD~1 >/dev/null 2>&1 || true
 	nobody "$STRATA" checkout '@{-1}' >/dev/null 2>&1 || true
@@ -175,7 +175,7 @@ strata: other was left out: another file system is mounted here"
 }
 
 @test "paths longer than PATH_MAX" {
-	# deep NAME: 40 levels of 200 bytes below the working directory.
+	# deep NAME: make 40 nested directories with names of 200 bytes.
 	name=$(printf 'n%.0s' {1..200})
 	build() {
 		cd "$1"
@@ -238,7 +238,8 @@ strata: other was left out: another file system is mounted here"
 		strata $'no\e[31m' || true
 		strata log $'--no\e[31m' || true
 		strata --root $'no\e[31m' log || true
-		strata checkout HEAD~1 || [ $? = 1 ] # what could not be read cannot be restored
+		# files that could not be read cannot be restored
+		strata checkout HEAD~1 || [ $? = 1 ]
 	} >all.txt 2>&1
 	chmod 755 $W/d-esc* || true
 	if LC_ALL=C grep -n $'[\x01-\x08\x0b-\x1f\x7f]' all.txt; then return 1; fi

@@ -1,4 +1,4 @@
-# exec --bind: files and directories of the host inside.
+# exec --bind: a command sees files and directories of the host in the sandbox.
 load helpers
 load history
 load rootfs
@@ -28,7 +28,7 @@ teardown() {
 	is "$(stat -c %u host/sub/new)" "$(command id -u)"
 	is "$(strata head)" "$first"
 	clean
-	# The next command does not have it.
+	# The next command does not have the bind.
 	is "$(in_env ls /srv)" ""
 }
 
@@ -38,7 +38,7 @@ teardown() {
 	begin
 	echo two >host/two
 	is "$(strata exec --bind host/two:/etc/one --bind host:/srv:ro -- sh -c 'cat /etc/one /srv/file')" $'two\noutside'
-	# A directory before what is in it, however they are given.
+	# A directory is mounted before its entries, in whatever order they are given.
 	mkdir other
 	echo below >other/x
 	is "$(strata exec --bind other:/srv/sub --bind host:/srv -- cat /srv/sub/x)" below
@@ -63,7 +63,7 @@ teardown() {
 	is "$(strata diff HEAD~1 HEAD)" $'+\ta\n+\ta/b\n+\tc'
 	is "$(strata ls HEAD:a/b)" ""
 	is "$(strata cat HEAD:c)" ""
-	# The second time it is there.
+	# The mount point was made before, so this is not reported again.
 	run -0 --separate-stderr strata exec --bind host:/a/b -- true
 	is "$stderr" ""
 }
@@ -93,7 +93,7 @@ teardown() {
 	echo other >other/file
 	is "$(strata exec --bind other:/srv -- cat /srv/file)" other
 	is "$(in_env ls /srv)" ""
-	# A node made meanwhile says so, too.
+	# A node that is made meanwhile lists the bind, too.
 	strata exec -q -- touch /root/x
 	is "$(strata show --json | jq -c '[.binds[].inside]')" '["/srv"]'
 	strata exec -q -- sh -c 'for p in $(pidof sleep); do grep -q 1001 /proc/$p/cmdline && kill $p; done; true'
@@ -236,13 +236,14 @@ hint: a directory that contains them can be bound: they are hidden inside" \
 	run -0 strata exec -q --bind host:/made/here -- sh -ec '
 		stat -c "%u:%g" /made/here/file /made/here/web /made/here/below/file /made
 		: >/made/here/root; : >/made/here/given; chown 70000:80000 /made/here/given; : >/made/here/below/root'
-	# Bound twice: by itself, and with the directory that it is mounted in.
+	# The directory is bound twice: by itself, and as a part of the directory that contains its
+	# mount.
 	twice=$(strata exec -q --no-commit --bind host:/made/here --bind host/below:/b -- stat -c %u:%g /b/file /made/here/below/file)
 	umount host/below
 	is "$output" $'0:0\n33:34\n7:8\n0:0'
 	is "$twice" $'7:8\n7:8'
 	is "$(stat -c %u:%g host/root host/given host/web)" $'0:0\n70000:80000\n33:34'
-	# The mount point in the tree, too.
+	# The mount point in the tree has these owners, too.
 	is "$(strata export HEAD -o - | tar -t --numeric-owner -v | awk '$6 ~ /^([.]\/)?made\// { print $2 }')" $'0/0\n0/0'
 }
 

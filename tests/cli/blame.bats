@@ -1,4 +1,4 @@
-# blame: who last changed a path, and each of its lines.
+# blame: finds the node that last changed a path, and the node of each of its lines.
 load helpers
 load history
 

@@ -1,4 +1,4 @@
-# cat: the content of a file of a node.
+# cat: prints the content of a file of a node.
 load helpers
 load history
 

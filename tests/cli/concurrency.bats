@@ -1,4 +1,4 @@
-# concurrency: several commands at once.
+# concurrency: several commands run at the same time.
 load helpers
 load history
 

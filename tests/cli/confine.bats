@@ -1,5 +1,5 @@
-# The inside stays inside: each way out is tried with raw system calls, by a static program.
-# What the program can do outside it must not be able to do inside, else the test would prove nothing.
+# A static program tries each way out of the sandbox with raw system calls.  Each attempt must
+# succeed outside and fail in the sandbox.  Otherwise the test would prove nothing.
 load helpers
 load history
 load rootfs
@@ -17,12 +17,13 @@ teardown() {
 	strata_teardown
 }
 
-# attempts: the output of escape without what this machine does not have.
+# attempts: print the output of escape without attempts that this machine does not support.
 attempts() { grep -v ': ENOSYS$' || true; }
 
 # ------------------------------------------------------------ abstract sockets
 
-# listening COMMAND...: run it in the background until the test ends; it has said that it is ready.
+# listening COMMAND...: run a command in the background until the test ends, and wait until it is
+# ready.
 listening() {
 	"$@" >ready 3>&- &
 	listener=$!
@@ -44,11 +45,11 @@ listening() {
 	is "$output" $'connect: EPERM\nsendto: EPERM\nsendmsg: EPERM\nconnect of datagrams: EPERM'
 	run -1 strata exec --host-sockets -- /escape abstract "strata-$$"
 	is "$(grep -c "done" <<<"$output")" 4
-	# A descendant in namespaces of its own is as bounded.
+	# A descendant in namespaces of its own has the same limits.
 	if unshare -Ur true 2>/dev/null; then
 		run -0 strata exec -- unshare -U -r /escape abstract "strata-$$"
 	fi
-	# --trace starts it another way.
+	# With --trace the command is started in another way.
 	run -0 --separate-stderr strata exec --trace -- /escape abstract "strata-$$"
 	is "$(grep -c EPERM <<<"$output")" 4
 	fails 2 "strata: --host-sockets needs the machine's network: not with --net none" \
@@ -60,7 +61,7 @@ listening() {
 	strata exec --no-commit -- sh -c '/escape listen inside >/ready 2>&1 & while ! grep -q ready /ready; do usleep 10000; done'
 	run -1 strata exec -q -- /escape abstract inside
 	is "$(grep -c "done" <<<"$output")" 4
-	# What needs the right to debug.
+	# This needs the right to debug other processes.
 	strata exec -q -- sh -ec 'pid=$(pidof escape); ls -l /proc/$pid/fd /proc/$pid/exe >/dev/null; kill -9 $pid'
 }
 
@@ -89,9 +90,9 @@ hint: end them first, or give this command, too, --host-sockets" strata exec -- 
 	[[ $output != *done* ]]
 	[[ $output == *$'socket: EAFNOSUPPORT\n'* ]]
 	is "$(attempts <<<"$output" | grep -v ': EAFNOSUPPORT$')" ""
-	# Other sockets, also between processes, are there.
+	# Other sockets still work, also between processes.
 	strata exec --net none -- sh -ec 'nc -l -p 7 -e echo hello & sleep 0.3; nc 127.0.0.1 7' | grep -x hello
-	# With the machine's network nothing is taken away.
+	# With the machine's network, all attempts are possible.
 	run -1 strata exec -- /escape vsock
 	is "$(grep -c "done" <<<"$output")" "$(wc -l <outside)"
 }
@@ -120,7 +121,7 @@ btrfs_disk() {
 	precious=$(btrfs inspect-internal rootid disk/precious)
 }
 
-# refused ERROR ATTEMPT...: inside nothing of it is done.
+# refused ERROR ATTEMPT...: in the sandbox, all of these attempts are refused.
 refused() {
 	run -0 strata exec --no-commit -- /escape "${@:2}"
 	[ "$(grep -c ": $1\$" <<<"$output")" -ge 1 ]
@@ -132,7 +133,7 @@ refused() {
 	btrfs_disk --backend btrfs
 	refused ENOTTY destroy "$precious"
 	[ -e disk/precious/kept ]
-	# The same program does it outside.
+	# The same program succeeds outside.
 	"$TOOLS/escape-static" destroy "$precious" disk | grep -x 'ioctl: done'
 	[ ! -e disk/precious ]
 }

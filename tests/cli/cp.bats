@@ -1,4 +1,4 @@
-# cp: files into the live tree and out of history.
+# cp: copies files into the live tree, and out of nodes.
 load helpers
 load history
 load rootfs
@@ -9,7 +9,7 @@ teardown() {
 	end_owner
 }
 
-# plain: an environment whose live tree can be looked at from outside.
+# plain: make an environment whose live tree can be inspected from outside.
 plain() {
 	echo old >src/file
 	mkdir -p src/dir
@@ -25,7 +25,7 @@ plain() {
 	strata cp host work:copied >said.txt
 	grep -qE '^copied [0-9]+ entries, .* \[\+[0-9]+\]$' said.txt
 	same_tree host $W/copied
-	# An edit like any other.
+	# The copy is an uncommitted change like any other.
 	is "$(strata head)" "$first"
 	[ "$(strata status --json | jq .dirty)" -gt 10 ]
 	strata commit -m in >/dev/null
@@ -53,7 +53,7 @@ plain() {
 	strata cp host work:/srv >/dev/null
 	in_env /treewalk /srv --content >seen.txt
 	walk host --content >want.txt
-	# As an ordinary user the owner is root inside.
+	# If an ordinary user copies, the owner in the sandbox is root.
 	diff <(sed -E 's/uid=[0-9]+ gid=[0-9]+//' want.txt) <(sed -E 's/uid=[0-9]+ gid=[0-9]+//' seen.txt)
 	strata commit -m srv >/dev/null
 	clean
@@ -140,7 +140,7 @@ plain() {
 	is "$(ls -A out/file)" ""
 	clean
 	fails 1 "strata: '$PWD/env/packs' is part of the environment's own files" strata cp env/packs work:x
-	# A link as the last name is replaced, not followed.
+	# If the last name is a link, the link is replaced and not followed.
 	strata cp src/file work:out >/dev/null
 	is "$(stat -c %F $W/out)" "regular file"
 }
@@ -151,7 +151,7 @@ plain() {
 	echo a >host/a
 	echo b >host/b
 	chmod 0 host/b
-	# Root reads everything until it gives that right up.
+	# Root can read every file, so root gives up that right here.
 	local blind=()
 	[ "$(command id -u)" != 0 ] || blind=(setpriv "--bounding-set=-dac_override,-dac_read_search")
 	run -1 --separate-stderr "${blind[@]}" "$STRATA" cp host work:host

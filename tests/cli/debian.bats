@@ -1,17 +1,17 @@
-# debian: a real root file system (tools/rootfs), used as its owners would use it: as root, as an ordinary
-# user with subordinate ids, and as one without.
+# debian: a real root file system (tools/rootfs) is used by root, by an ordinary user with
+# subordinate ids, and by one without.
 #
-# Run by root, the two ordinary users are made up: the commands run in a mount namespace of their own in which
-# /etc/passwd, /etc/subuid and /etc/subgid are other files.  The machine's own are not touched.  Run by an
-# ordinary user, that user is the one.
+# If root runs these tests, the two ordinary users are simulated: the commands run in a mount
+# namespace of their own, in which /etc/passwd, /etc/subuid and /etc/subgid are other files.  The
+# machine's own files do not change.  If an ordinary user runs these tests, they use only that user.
 #
-# One environment a kind of user, made when it is first needed; each test has a fork of its own.
-# TORN_ROUNDS (100) is the number of snapshots of the consistency test.
+# Each kind of user has one environment, which is made when it is first needed.  Each test has a
+# fork of its own.  TORN_ROUNDS (100) is the number of snapshots of the consistency test.
 load helpers
 load history
 load rootfs
 
-SUB_FIRST=1879048192 # a range nobody has
+SUB_FIRST=1879048192 # a range that no user has
 
 setup_file() {
 	cd "$BATS_FILE_TMPDIR" || return 1
@@ -21,7 +21,7 @@ setup_file() {
 	[ "$(command id -u)" != 0 ] || make_users
 }
 
-# as-user: runs a command as a user of the machine who has subordinate ids, or has none.
+# as-user: runs a command as a user of the machine with or without subordinate ids.
 make_users() {
 	local uid=54321
 	while getent passwd $uid >/dev/null; do uid=$((uid + 1)); done
@@ -42,7 +42,7 @@ make_users() {
 	echo $uid >uid
 }
 
-# What subordinate ids own can only be removed with them.
+# Files of subordinate ids can only be removed with these ids.
 teardown_file() {
 	discard "$BATS_FILE_TMPDIR"/env-* || true
 	chmod -R u+rwX "$BATS_FILE_TMPDIR" 2>/dev/null || true
@@ -66,8 +66,8 @@ teardown() {
 	strata_teardown
 }
 
-# be KIND: from now on strata is run by root, or by an ordinary user with (subids) or without (none).
-# The test has a workspace of its own.
+# be KIND: from now on strata is run by root, or by an ordinary user with (subids) or without (none)
+# subordinate ids.  The test gets a workspace of its own.
 be() {
 	kind=$1
 	user=()
@@ -97,17 +97,18 @@ make_environment() {
 
 strata() { "${user[@]}" "$STRATA" "$@"; }
 
-# look: all that programs see, with the contents of the directories that are changed here.
+# look: print everything that programs see, with the contents of the directories that the tests
+# change.
 look() {
 	in_env sh -c '/treewalk / --one-file-system; /treewalk /etc --content; /treewalk /var/lib/dpkg --content' |
 		grep -Ev '^(proc|sys|dev|etc/resolv\.conf|resolv\.conf) '
 }
 
-# unchanged: nothing differs from HEAD.
+# unchanged: the live tree equals HEAD.
 unchanged() { is "$(strata status --json | jq -c '[.dirty, .dirty_paths]')" '[0,[]]'; }
 
-# there_and_back: what was just done in one node is taken back and done again, exactly.
-# Compares with seen.first.
+# there_and_back: undo the last node and redo it.  The tree must be exactly as in seen.first, and as
+# before.
 there_and_back() {
 	look >seen.after
 	run ! cmp -s seen.first seen.after
@@ -124,7 +125,7 @@ same() { diff "$1" "$2" >differs || { head -n 20 differs; return 1; }; }
 
 # ------------------------------------------------------------------ packages
 
-# A package with a configuration file, a file of somebody else, and a script that adds a user.
+# Makes a package with a configuration file, a file of another owner, and a script that adds a user.
 make_package() { # OWNER
 	in_env sh -ec '
 		mkdir -p /tmp/p/DEBIAN /tmp/p/etc /tmp/p/usr/share/stratatest /tmp/p/usr/bin
@@ -156,7 +157,7 @@ package() { # KIND OWNER
 	is "$(in_env stat -c '%u:%g %a' /usr/share/stratatest /usr/share/stratatest/data)" "$2 2750"$'\n'"$2 640"
 	is "$(strata show HEAD --json | jq -r '.exit_status, .changes.deleted')" $'0\n0'
 	there_and_back
-	# A configuration file that was edited stays what it is over an upgrade that was rolled back.
+	# An edited configuration file survives an upgrade that was rolled back.
 	do_in 'echo setting=2 >/etc/stratatest.conf; dpkg -P --force-all stratatest >/dev/null; [ ! -e /etc/stratatest.conf ]'
 	strata undo >/dev/null
 	is "$(in_env cat /etc/stratatest.conf)" setting=1
@@ -169,7 +170,7 @@ package() { # KIND OWNER
 @test "a package is installed and rolled back exactly: a user with subordinate ids" { package subids 33:8; }
 @test "a package is installed and rolled back exactly: a user without" { package none 0:0; }
 
-# offline: whether the archive cannot be reached from this machine, with nothing of strata in the way.
+# offline: whether this machine cannot reach the archive, without any part of strata.
 offline() {
 	local host
 	host=$(sed -nE 's!^(URIs: |deb )?.*http://([^/ ]*).*!\2!p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -n 1)
@@ -192,7 +193,7 @@ install() { # KIND [OPTION of apt-get]...
 }
 
 @test "apt-get install by an ordinary user" {
-	# Without subordinate ids there is no other user to become for the download.
+	# Without subordinate ids there is no other user for the download.
 	if [ "$(command id -u)" = 0 ] || has_subids; then
 		install subids
 	else
@@ -233,7 +234,7 @@ everything() { # KIND
 	in_env rm -rf /usr/share /root /var/lib/dpkg
 	strata restore "$first" -- usr/share root var/lib
 	look >seen.now
-	# The directories they are in were not asked for.
+	# The directories of these files were not asked for, so they may differ.
 	sed -i -E '/^(\.|usr|var) dir /d' seen.first seen.now
 	same seen.first seen.now
 	[ "$(strata status --json | jq '.processes | length')" -ge 1 ]
@@ -254,7 +255,7 @@ unreadable() { # KIND
 		chmod 0555 /usr/share/doc'
 	is "$(strata cat HEAD:secret; strata cat HEAD:z/secret; strata cat HEAD:r/o/deep/file)" $'4\n3\n2'
 	there_and_back
-	# Changed again where nobody may write.
+	# Change files again that have no write permission.
 	do_in 'echo more >>/r/o/deep/file; rm /r/o/file; echo new >/z/new; rm -r /usr/share/doc/apt; echo x >/usr/share/doc/x'
 	is "$(strata cat HEAD:r/o/deep/file)" $'2\nmore'
 	first=$(strata head)
@@ -276,7 +277,7 @@ unreadable() { # KIND
 	strata checkout "$first" >/dev/null
 	strata undo >/dev/null
 	is "$(owner)" 0:42
-	# Neither is a device that could not be made.
+	# A device that could not be made is not listed either.
 	is "$(strata diff "$first" HEAD --name-status)" $'+\tetc/other\nM\tetc/shadow'
 	clean
 }
@@ -286,7 +287,7 @@ ids_inside() { # KIND
 	is "$(strata exec --user www-data -- id -u)" 33
 	is "$(strata exec --user 1234 -- id -u)" 1234
 	is "$(strata exec --user www-data -- sh -c 'cp /usr/bin/id /tmp/x; stat -c %u:%g /tmp/x' 2>/dev/null)" 33:33
-	# setuid works as it does anywhere.
+	# setuid programs work as on any system.
 	do_in 'cp /usr/bin/id /root-id; chmod 4755 /root-id'
 	is "$(strata exec --user www-data -- /root-id -u)" 0
 	run ! strata exec --user www-data -- cat /etc/shadow
@@ -308,7 +309,8 @@ ids_inside() { # KIND
 
 # ----------------------------------------------------------------- consistency
 
-# torn KIND: a writer that keeps two files equal, and one whose two halves are, are never caught between.
+# torn KIND: one writer keeps two files equal, and another keeps the two halves of a file equal.  No
+# snapshot may contain a state in which they differ.
 torn() {
 	be "$1"
 	strata exec --no-commit -- sh -c '
@@ -318,7 +320,8 @@ torn() {
 			echo $i >/a.new; mv /a.new /a
 			echo $i >/b.new; mv /b.new /b
 		done) </dev/null >/dev/null 2>&1 &'
-	# A busy machine may leave the writer no time between two commits, which then make one node.
+	# On a busy machine, the writer may not run between two commits, which then make only one
+	# node.
 	local rounds=$((${TORN_ROUNDS:-100} / ${2:-1})) i made=0 last
 	last=$(strata head)
 	for ((i = 0; i < rounds || (made < rounds / 2 && i < 20 * rounds); i++)); do
@@ -330,9 +333,9 @@ torn() {
 	strata log --json | jq -r '.nodes[] | select(.message == "torn") | .id' >ids
 	[ "$(wc -l <ids)" -ge $((rounds / 2)) ]
 	while read -r id; do echo "$id $(strata cat "$id:a") $(strata cat "$id:b")"; done <ids >pairs
-	# B is written after A: the one number, or one behind.
+	# B is written after A.  So the number in B is the same as in A, or one less.
 	awk '$2 != $3 && $2 != $3 + 1 { print "torn:", $0; bad = 1 } END { exit bad }' pairs
-	# And not always the same.
+	# The numbers must not always be the same.
 	[ "$(cut -d ' ' -f 2 pairs | sort -u | wc -l)" -gt 5 ]
 }
 

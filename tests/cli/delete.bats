@@ -1,4 +1,4 @@
-# delete: taking nodes out of the history.
+# delete: removes nodes from the history.
 load helpers
 load history
 

@@ -1,5 +1,5 @@
-# destroy: the whole environment goes, whoever owns the files, and nothing else.
-# What is left is looked at without strata.  FAULT_ALL=1 takes every point of a kill.
+# destroy: removes the whole environment, with files of every owner, and nothing else.  The result
+# is checked without strata.  FAULT_ALL=1 tries a kill at every point.
 load helpers
 load history
 load rootfs
@@ -25,11 +25,11 @@ teardown() {
 	strata_teardown
 }
 
-# gone [ROOT]: nothing is there.
+# gone_whole [ROOT]: the environment does not exist any more.
 gone_whole() { [ ! -e "${1:-env}" ] && [ ! -L "${1:-env}" ]; }
 canary_lives() { is "$(cat canary/file)" alive; }
 
-# small: a plain environment with some history and something of each kind in it.
+# small: make a plain environment with some history and one file of each kind.
 small() {
 	mkdir -p src/dir/empty
 	echo text >src/file
@@ -97,7 +97,7 @@ on_terminal() {
 	printf 'expect [y/N]\ntype %s\\n\n' "$1" | "$BATS_TEST_DIRNAME/../tools/terminal.py" "$STRATA" destroy
 }
 
-# Programs of this run are known by a number that no other run uses.
+# Programs of this run have a number as argument that no other run uses.
 @test "destroy refuses while a program runs, unless told" {
 	mini_rootfs src
 	begin --backend overlay
@@ -216,8 +216,8 @@ hint: 'strata destroy' goes on with it" strata init --empty
 	canary_lives
 }
 
-# killed_at N MODE: destroy is killed there; what is there then works or says what it is, and a
-# second destroy leaves nothing.
+# killed_at N MODE: kill destroy at that point.  The rest of the environment must work, or must
+# explain its state.  A second destroy must remove everything.
 killed_at() {
 	local status=0
 	LD_PRELOAD=$TOOLS/faultlib.so FAULT_STATE=$PWD/state FAULT_AT=$1 FAULT_MODE=$2 \
@@ -235,7 +235,8 @@ killed_at() {
 	canary_lives
 }
 
-# killed_everywhere MAKE: at each point, or at so many that it takes seconds.
+# killed_everywhere MAKE: try a kill at each point, or at a sample of points that takes only
+# seconds.
 killed_everywhere() {
 	local points at mode step
 	$1
@@ -266,7 +267,7 @@ killed_everywhere() {
 
 @test "killed at any call: an overlay with files of other ids" {
 	mini_rootfs src
-	# Few files, to come to the end of them.
+	# Keep only a few files, so that the test reaches the last point.
 	find src/bin -type l ! -name sh ! -name mkdir ! -name chown ! -name echo -delete
 	other=0
 	! acts_with_subids && [ "$(command id -u)" != 0 ] || other=5
@@ -277,7 +278,7 @@ killed_everywhere() {
 	killed_everywhere again 8
 }
 
-# disk TYPE [OPTION of mkfs]...
+# small_disk TYPE [OPTION of mkfs]...: make and mount a small disk.
 small_disk() {
 	need_root
 	need "mkfs.$1"

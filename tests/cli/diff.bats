@@ -1,4 +1,4 @@
-# diff: what differs between two nodes, or a node and the live tree.
+# diff: lists the differences between two nodes, or between a node and the live tree.
 load helpers
 load history
 
@@ -176,7 +176,7 @@ type mode,type'
 		cp src/f check
 		{ echo '--- a/f'; echo '+++ b/f'; cat got; } | patch -s check
 		cmp check f2
-		# No more changed lines than diff(1) --minimal needs.
+		# The diff has at most as many changed lines as that of diff(1) --minimal.
 		[ "$(grep -c '^[+-]' got)" -le "$(diff -u --minimal src/f f2 | tail -n +3 | grep -c '^[+-]')" ]
 		strata checkout HEAD >/dev/null
 		strata checkout "$(strata log --json | jq -r '.nodes[-1].id')" >/dev/null

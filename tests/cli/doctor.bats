@@ -1,4 +1,4 @@
-# doctor: what this machine offers.
+# doctor: reports the features that this machine offers.
 load helpers
 load history
 load rootfs
@@ -55,7 +55,7 @@ load rootfs
 		is "$(strata doctor --json | mapped '[.ok, .detail]')" '[true,"not needed: only sandboxes of root use them"]'
 		return
 	fi
-	# A sandbox has the same to say.
+	# A sandbox that starts reports the same lack as doctor.
 	mini_rootfs src
 	begin
 	run -0 --separate-stderr strata exec --no-commit -- true

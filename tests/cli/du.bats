@@ -1,4 +1,4 @@
-# du: what each part of the environment takes on disk.
+# du: prints the disk space of each part of the environment.
 load helpers
 load history
 load rootfs

@@ -1,5 +1,5 @@
-# exec --policy: the network.  The servers are those of a machine with a network of its own, which
-# nothing can leave, so what a program sends to any address would arrive there.
+# exec --policy: the network.  The servers run in a machine with a network of its own.  No packet
+# can leave this network, so a packet that a program sends to any address would arrive in it.
 load helpers
 load history
 load rootfs
@@ -16,7 +16,7 @@ setup_file() {
 	export machine_pid machine_fd
 	cp "$MACHINE/cert.pem" tree/cert.pem
 	printf '[safe]\n\tdirectory = *\n[user]\n\tname = t\n\temail = t@t\n' >tree/root/.gitconfig
-	# A program that can write there must not decide where names lead to.
+	# A program that can write this file must not decide which addresses names have.
 	echo '127.0.0.1 tricked.test' >tree/etc/hosts
 	echo 'hosts: files dns' >tree/etc/nsswitch.conf
 	make_repository "$MACHINE/www"
@@ -29,7 +29,7 @@ teardown_file() {
 	stop_machine
 }
 
-# One file and the history of a repository, for clients that know only files.
+# Make a file and the history of a repository, for clients that read only files.
 make_repository() {
 	git init -q -b main repository
 	echo content >repository/file
@@ -50,7 +50,8 @@ teardown() {
 	strata_teardown
 }
 
-# allow RULE... [-- RULE...] [MEMBER=JSON]...: a policy with this allowlist; after -- the denied hosts.
+# allow RULE...  [-- RULE...] [MEMBER=JSON]...: make a policy with this list of allowed hosts; the
+# denied hosts follow after --.
 allow() {
 	local key=allowed_domains members='' list=()
 	for rule; do
@@ -69,29 +70,29 @@ list_member() { # KEY RULE...
 	[ $# = 0 ] || printf -v text '"%s",' "$@"
 	printf '"%s":[%s],' "$key" "${text%,}"
 }
-# policy NET: all files may be read and written.
+# policy NET: make a policy under which all files may be read and written.
 policy() { printf '{"fs":{"allow_read":["/"],"allow_write":["/"]},"net":%s}\n' "$1" >policy.json; }
 
-# under COMMAND...: run it under the policy.
+# under COMMAND...: run a command under the policy.
 under() { strata exec --no-commit --policy policy.json --denials denials -- "$@"; }
-# Clients that do not know of the proxy, and those that do.
+# direct: run curl without the proxy.  proxied: run curl with it.
 direct() { under curl -sS --noproxy '*' --cacert /cert.pem "$@"; }
 proxied() { under curl -sS --cacert /cert.pem "$@"; }
 python() { under python3 -BIc "$1"; }
 
-# reset COMMAND...: of curl, whose connection is reset while or after it is made.
+# reset COMMAND...: run curl; its connection must be reset while or after it is made.
 reset() {
 	run --separate-stderr "$@"
 	[[ " 7 35 56 " == *" $status "* ]]
 }
 
-# denied JQ...: the denials of this test, by a filter, one in a line; empties them.
+# denied JQ...: print the denials of this test with a filter, one on each line, and forget them.
 denied() {
 	jq -r "${1:-[.what, .host, .port | select(. != null) | tostring] | join(\" \")}" denials | LC_ALL=C sort -u
 	: >denials
 }
 
-# packets PATTERN: how many packets of that kind the machine's own network has seen.
+# packets PATTERN: print the number of such packets that the machine's own network has seen.
 packets() { grep -cE "$1" "$MACHINE/packets" || true; }
 
 @test "curl reaches what is allowed, with and without the proxy, and nothing else" {
@@ -291,7 +292,7 @@ loopback6.test|net.allowed_domains: no rule has a loopback address|add '::1' to 
 metadata.test|net.allowed_domains: no rule has an address of a cloud's metadata service|add '169.254.169.254' to net.allowed_domains
 private.test|net.allowed_domains: no rule has a private address|add '10.1.2.3' to net.allowed_domains
 unspecified.test|net.allowed_domains: no rule has an unspecified address|connect to another address"
-	# Of several addresses a public one is used.
+	# If a name has several addresses, a public one is used.
 	run -0 direct http://mixed.test/host
 	is "$output" "host mixed.test"
 	allow loopback.test loopback6.test private.test linklocal.test metadata.test localhost 10.1.2.3 169.254.169.254
@@ -316,7 +317,7 @@ unspecified.test|net.allowed_domains: no rule has an unspecified address|connect
 rule: net: the Host header 'other.test' is not 'allowed.test', which was dialled
 remedy: connect to the name that the server is asked for"
 	is "$(denied '[.host, .port] | join("|")')" "other.test|80"
-	# The second request of a connection.
+	# The second request of a connection is checked, too.
 	run -0 --separate-stderr direct http://allowed.test/host -: -sS --noproxy '*' -H 'Host: other.test' http://allowed.test/host
 	[[ $output == "host allowed.test
 strata: the policy denies this request"* ]]
@@ -483,7 +484,7 @@ thread.join()'
 	is "$output" "host allowed.test"
 }
 
-# The other tests run strata in a user namespace where an ordinary user has one id; this one does not.
+# The other tests run strata in a user namespace with one id.  This test does not.
 @test "a server of this machine, by the rule localhost, as any user" {
 	export STRATA_ROOT=$BATS_TEST_TMPDIR/env
 	mini_rootfs src
@@ -505,7 +506,7 @@ sys.stdin.read()' <life >port 3>&- &
 	run -0 probe 127.0.0.1
 	is "$output" welcome
 	is "$(denied)" ""
-	# Another address of loopback has a rule, too, but no server.
+	# Another loopback address has a rule, but no server.
 	run -1 --separate-stderr probe 127.0.0.2
 	is "$output" "receive: ECONNRESET"
 	allow "allowed.test:$port"
@@ -522,7 +523,7 @@ sys.stdin.read()' <life >port 3>&- &
 	wait
 }
 
-# wait_for COMMAND...: until it succeeds.
+# wait_for COMMAND...: wait until the command succeeds.
 wait_for() {
 	for ((i = 0; i < 500; i++)); do
 		! "$@" >/dev/null 2>&1 || return 0
@@ -561,7 +562,7 @@ not other"
 	is "$(denied)" "resolve other.test"
 }
 
-# below PID: it and all its descendants.
+# below PID: print a process and all its descendants.
 below() {
 	local child
 	echo "$1"

@@ -1,5 +1,6 @@
-# exec --policy: what a policy says of files, programs and system calls, tried by a static program with
-# raw system calls.  What the policy forbids must be possible without it, else a test would prove nothing.
+# exec --policy: the rules of a policy about files, programs and system calls.  A static program
+# tries forbidden actions with raw system calls.  Each action must be possible without the policy.
+# Otherwise a test would prove nothing.
 # shellcheck disable=SC2016,SC2054 # for jq, the policies, the shell inside; things to try have commas
 load helpers
 load history
@@ -22,19 +23,21 @@ teardown() {
 	strata_teardown
 }
 
-# policy JSON
+# policy JSON: write the policy.
 policy() { printf '%s\n' "$1" >p.json; }
 
-# confined [OPTION]... -- COMMAND...: under p.json, with /w as the workspace; denials go to denials.jsonl.
+# confined [OPTION]...  -- COMMAND...: run a command under p.json, with /w as the workspace.
+# Denials go to denials.jsonl.
 confined() { strata exec --policy p.json --denials denials.jsonl --cwd /w "$@"; }
-# try THING...: $output is what forbid says of them under the policy.  Nothing must be done.
+# try THING...: try these things under the policy.  $output is the output of forbid.  All of them
+# must be refused.
 try() {
 	local status=0
 	confined -q -- forbid "$@" >tried 2>said || status=$?
 	output=$(cat tried)
 	[ $status = 0 ] || { cat tried said; return 1; }
 }
-# free THING...: all of them are done without the policy.
+# free THING...: all of these things succeed without the policy.
 free() {
 	local status=0
 	strata exec --no-commit --cwd /w -- forbid "$@" >tried 2>said || status=$?
@@ -42,13 +45,13 @@ free() {
 	strata checkout HEAD --force >/dev/null 2>&1 || strata checkout HEAD >/dev/null
 }
 
-# denied WHAT PATH: there is a denial of it in denials.jsonl, with its rule and what would allow it.
+# denied WHAT PATH: denials.jsonl has such a denial, with its rule and a remedy.
 denied() {
 	jq -es --arg what "$1" --arg path "$2" \
 		'map(select(.what == $what and (.path // .name) == $path and .rule != "" and .remedy != "")) | length > 0' \
 		denials.jsonl >/dev/null || { echo "no denial: $1 $2"; cat denials.jsonl; return 1; }
 }
-# no_stubs: in the live tree there is none of the names that were kept from being made.
+# no_stubs: the live tree has none of the names that the policy keeps from being made.
 no_stubs() {
 	local found
 	found=$(with_ids find env/work -path '*/w/*' \( -name .vscode -o -name .idea -o -name .mcp.json -o -name .claude -o -name .codex \) -print 2>/dev/null || true)
@@ -66,7 +69,8 @@ soon() {
 
 # ----------------------------------------------------------------- repositories
 
-# What git makes, without git: a repository with a submodule and a worktree, and one in a subdirectory.
+# Make, without git, the files of git: a repository with a submodule and a worktree, and one in a
+# subdirectory.
 repositories() {
 	local dir
 	for dir in src/w/.git src/w/.git/modules/sub src/w/sub2/deep/.git; do
@@ -109,12 +113,12 @@ GITS=(/w/.git /w/.git/modules/sub /w/sub2/deep/.git)
 	denied write /w/.git/modules/sub/hooks/new
 	denied write /w/sub2/deep/.git/hooks
 	denied write /w/tree/.git
-	# For git the name that leads to another repository says what git does without it.
+	# The content of this file means the same to git as a missing file.
 	is "$(confined -q -- cat /w/.git/commondir /w/.git/worktrees/tree/commondir)" $'.\n../..'
-	# What else git does goes on.
+	# Other actions of git still work.
 	confined -q -- sh -ec 'echo x >/w/.git/refs/heads/main; echo y >/w/.git/index; mv /w/.git/index /w/.git/index2; mkdir /w/.git/refs/hooks; echo z >/w/sub2/deep/.git/index'
 	strata checkout HEAD >/dev/null
-	# And all of it is possible without a policy.
+	# Without a policy, all of these actions are possible.
 	for thing in "write=/w/.git/config" "link=/w/.git/config,/w/free/c" "rename=/w/file,/w/.git/config" "unlink=/w/tree/.git"; do
 		free "$thing"
 	done
@@ -135,7 +139,7 @@ GITS=(/w/.git /w/.git/modules/sub /w/sub2/deep/.git)
 @test "neither a repository nor a directory above it can be renamed away or replaced" {
 	local dir things=()
 	repositories
-	# In an overlay it would fail anyway.
+	# In an overlay this would fail in any case.
 	begin --backend copy
 	for dir in /w/.git /w/sub2 /w/sub2/deep /w/sub2/deep/.git /w/sub /w/.git/modules /w/.git/modules/sub /w/tree; do
 		things+=("rename=$dir,/w/free/away" "exchange=$dir,/w/free" "rmdir=$dir")
@@ -145,9 +149,9 @@ GITS=(/w/.git /w/.git/modules/sub /w/sub2/deep/.git)
 	is "$(sed 's/.*: //' <<<"$output" | sort -u)" $'EBUSY\nEXDEV'
 	clean
 	for dir in /w /w/.git /w/sub2 /w/sub2/deep /w/sub2/deep/.git /w/sub /w/.git/modules /w/.git/modules/sub /w/tree; do denied write "$dir"; done
-	# The denial names what is in the way.
+	# The denial names the place that prevents the change.
 	is "$(jq -r 'select(.path == "/w/sub2/deep") | .rule' denials.jsonl | sort -u)" "always protected: git hooks, '/w/sub2/deep/.git/hooks'"
-	# Other directories can be renamed, also next to those.
+	# Other directories can be renamed, also those beside the protected ones.
 	confined --no-commit -- sh -ec 'mv /w/free /w/sub2/f && mv /w/sub2/f /w/free && mkdir /w/sub2/deep/x && rmdir /w/sub2/deep/x'
 	free "rename=/w/sub2,/w/free/away"
 }
@@ -169,7 +173,7 @@ GITS=(/w/.git /w/.git/modules/sub /w/sub2/deep/.git)
 @test "protected names cannot be made, and nothing of what stands for them is left" {
 	begin
 	before=$(strata exec --no-commit -- stat -c '%y %a %u' /w /root)
-	# Git would add an empty file to a commit, and takes no notice of a directory.
+	# git would add an empty file to a commit, but it ignores an empty directory.
 	is "$(confined --no-commit -q -- stat -c %F /w/.mcp.json)" directory
 	try mkdir=/w/.vscode creat=/w/.mcp.json symlink=/tmp,/w/.claude mkfifo=/w/.idea link=/w/file,/w/.codex \
 		rename=/w/free,/w/.vscode mkdir=/w/.git mkdir=/w/.git/hooks rename=/w/free,/w/.git symlink=/tmp,/w/.git \
@@ -203,9 +207,9 @@ GITS=(/w/.git /w/.git/modules/sub /w/sub2/deep/.git)
 	# Another command needs the same names, and ends first.
 	confined -q -- sh -c '! mkdir /w/.vscode && echo 2 >/w/two'
 	is "$(strata ls HEAD:w --json | jq -r '.entries[].name' | tr '\n' ' ')" "file free one two "
-	# The first one is as protected as before.
+	# The names of the first command are still protected.
 	strata exec --no-commit -- test -d /w/.vscode
-	# It is the other way round now: the one that made the names ends first.
+	# Now the command that has made the names ends first.
 	confined -q -- sh -c 'while ! [ -e /w/go2 ]; do usleep 10000; done; ! mkdir /w/.vscode && echo 3 >/w/three' &
 	other=$!
 	sleep 0.3
@@ -219,7 +223,7 @@ GITS=(/w/.git /w/.git/modules/sub /w/sub2/deep/.git)
 	clean
 }
 
-# wardens MARK: the processes that keep commands with this argument under their policies
+# wardens MARK: print the processes that keep commands with this argument under their policies.
 wardens() {
 	local file
 	while read -r file; do
@@ -233,7 +237,7 @@ running() { strata ps --json | jq -e --arg mark "$1" 'any(.processes[].argv[]?; 
 
 @test "after a kill -9 of strata, of the warden or of the holder nothing is left of such names" {
 	local mark=1234$$
-	# Also of those that have directories above them.
+	# Names in directories above them are removed, too.
 	policy '{"preset":"offline","fs":{"allow_write":["/w","/root"]}}'
 	begin
 	for whom in strata warden holder; do
@@ -247,11 +251,11 @@ running() { strata ps --json | jq -e --arg mark "$1" 'any(.processes[].argv[]?; 
 		holder) kill -KILL "$(holder_of $mark | head -1)" ;;
 		esac
 		soon no_wardens $mark
-		# No node has them, at once.
+		# No node contains the stubs, not even directly after the kill.
 		is "$(strata commit -m "$whom" --json | jq .made)" false
 		[ $whom != warden ] || strata checkout HEAD >/dev/null
 		wait $started 2>/dev/null || true
-		# A later command, and its end, clean up.
+		# A later command and its end remove the stubs.
 		confined -q -- true
 		is "$(strata exec --no-commit -- ls -A /w /root)" $'/root:\n\n/w:\nfile\nfree'
 		no_stubs
@@ -259,7 +263,7 @@ running() { strata ps --json | jq -e --arg mark "$1" 'any(.processes[].argv[]?; 
 	done
 }
 
-# killed_warden: denials.jsonl or the node in $1 says that a warden was killed.
+# killed_warden: denials.jsonl, or the node $1, reports that a warden was killed.
 killed_warden() { jq -es 'map(select(.what == "warden" and ((.name // .subject) | startswith("killed")))) | length == 1' "$1" >/dev/null; }
 
 @test "a killed warden takes all that its command runs along, is told of, and leaves nothing in a bind" {
@@ -268,7 +272,8 @@ killed_warden() { jq -es 'map(select(.what == "warden" and ((.name // .subject) 
 	bound=$(find host | sort)
 	begin
 	policy '{"preset":"offline","fs":{"allow_write":["/w","/mnt"]},"limits":{"max_processes":100}}'
-	# Two processes, one in a session of its own and one in mounts of its own, beside the command.
+	# Beside the command there are two processes: one in a session of its own, and one in mounts
+	# of its own.
 	"$STRATA" exec --policy p.json --denials denials.jsonl --cwd /mnt --bind host:/mnt -q -- sh -c \
 		'echo 1 >/w/one; setsid sleep '$mark' & sleep '$mark' & exec sleep '$mark >out.txt 2>said 3>&- &
 	started=$!
@@ -282,7 +287,7 @@ killed_warden() { jq -es 'map(select(.what == "warden" and ((.name // .subject) 
 	killed_warden denials.jsonl
 	grep -F 'strata: warden killed by signal 9 (' said
 	soon no_program $mark
-	# The command changed something, so there is a node, and that says it too.
+	# The command has changed a file, so there is a node.  The node reports the kill, too.
 	strata show --json | jq -c '.denials[]' >shown.jsonl
 	killed_warden shown.jsonl
 	clean
@@ -297,7 +302,7 @@ killed_warden() { jq -es 'map(select(.what == "warden" and ((.name // .subject) 
 	running $mark
 	kill -KILL "$(wardens $mark | head -1)"
 	soon no_program $mark
-	# Another command cleans up, although it has neither a policy nor the bind.
+	# Another command removes the stubs, although it has neither a policy nor the bind.
 	strata exec -q -- touch /w/next
 	is "$(find host | sort)" host
 	strata show --json | jq -c '.denials[]' >shown.jsonl
@@ -317,10 +322,10 @@ killed_warden() { jq -es 'map(select(.what == "warden" and ((.name // .subject) 
 	wait $started 2>/dev/null || true
 	soon no_wardens $mark
 	no_program $mark
-	# The pipe ends when the command has, whatever it leaves behind.
+	# The pipe ends when the command ends, whatever processes it has left.
 	timeout 20 sh -c '"$STRATA" exec -q --policy p.json -- sh -c "sleep '$mark' >/dev/null 2>&1 </dev/null &" | cat' || return 1
 	running $mark
-	# That is still explained, and can go on.
+	# Such a process is still under the policy, and can continue.
 	has_wardens $mark
 	strata checkout HEAD >/dev/null
 	soon no_wardens $mark
@@ -336,7 +341,7 @@ killed_warden() { jq -es 'map(select(.what == "warden" and ((.name // .subject) 
 	begin
 	policy '{"fs":{"allow_read":["/bin","/w","/etc/passwd"],"deny_read":["/w/secret"],"allow_read_within_deny":["/w/secret/open"],
 		"allow_write":["/w/free","/w/secret/open"],"deny_write_within_allow":["/w/free/private"]}}'
-	# In a mask there is nothing; what is not allowed at all does not exist.
+	# A mask is empty, and a path that is not allowed at all does not exist.
 	try read=/w/secret/key stat=/w/secret/key list=/w/secret read=/root/other list=/root stat=/root/other list=/ read=/proc/1/root/root/other \
 		list=/proc/self/root/root read=/etc/group
 	is "$(grep -v '^list=/:' <<<"$output" | sed 's/.*: //' | sort -u | tr '\n' ' ')" "EACCES ENOENT "
@@ -364,14 +369,14 @@ killed_warden() { jq -es 'map(select(.what == "warden" and ((.name // .subject) 
 	try read=/w/free/key list=/w/free/secret/. read=/w/free/secret/key creat=/w/free/etc/new write=/w/free/etc/passwd \
 		link=/etc/passwd,/w/free/passwd read=/proc/self/cwd/secret/key read=/proc/self/root/w/secret/key \
 		handle=/w/secret
-	# The directory is not what it was, and what is beneath comes to light in no way.
+	# The directory is covered, and no action uncovers the files below.
 	try rename=/w/secret,/w/free/s umount=/w/secret bind=/w,/w/free mount=/w/free rmdir=/w/secret
 	clean
 }
 
 # -------------------------------------------------------- system calls, processes
 
-# The names of namespaces that can be made, by every call that makes them.
+# namespaces: print the names of the namespaces that can be made, for every call that makes them.
 namespaces() {
 	local kind
 	for kind in user mnt pid net ipc uts cgroup; do
@@ -398,9 +403,10 @@ namespaces() {
 	denied call mount
 	denied call unshare
 	denied call ptrace
-	# Programs of the same command can be signalled.
+	# A program may send signals to programs of the same command.
 	confined -q -- sh -ec 'sleep 5 & kill $!; ! wait $!'
-	# Without the policy the other program can be, and namespaces be made where the sandbox can.
+	# Without the policy, the other program can be signalled, and namespaces can be made if the
+	# sandbox allows it.
 	free "signal=$pid" keyctl
 	policy '{"preset":"open"}'
 	if strata exec --no-commit -- unshare -U -r -m true 2>/dev/null; then
@@ -432,15 +438,16 @@ namespaces() {
 	printf '#!/bin/sh\necho ran\n' >src/w/shell-script
 	chmod +x src/w/script src/w/shell-script
 	begin
-	# A list of what may be executed: nothing else can be, not even what the command writes.
+	# With a list of allowed programs, no other program can be executed, not even one that the
+	# command has written.
 	policy '{"fs":{"allow_read":["/"],"allow_write":["/w","/tmp"]},"exec":{"allow":["/bin"]}}'
 	try exec=/w/tool exec=/w/link exec=/w/hard exec=/w/script memfd=/w/tool memfd=$busybox map=/w/tool
 	is "$(sed 's/.*: //' <<<"$output" | sort -u | tr '\n' ' ')" "EACCES EPERM "
 	run -126 --separate-stderr confined -q -- sh -c 'cp /bin/busybox /tmp/own && exec /tmp/own true'
 	run -0 --separate-stderr confined -q -- sh -c '. /w/shell-script'
 	is "$output" ran
-	# A list of what may not.  A script needs its interpreter.  Another name of the same file is
-	# another path: that is documented.
+	# With a list of denied programs, all others can be executed.  A script needs its
+	# interpreter.  Another name of the same file counts as another path, as documented.
 	policy '{"fs":{"allow_read":["/"],"allow_write":["/tmp"]},"exec":{"deny":["/w/denied"]}}'
 	try exec=/w/denied exec=/w/link exec=/w/script memfd=/w/denied map=/w/denied
 	is "$(sed 's/.*: //' <<<"$output" | sort -u | tr '\n' ' ')" "EACCES EPERM "
@@ -448,7 +455,7 @@ namespaces() {
 	is "$(grep -c '^exec=.*: done$' <<<"$output")" 3
 	run -1 strata exec --no-commit -- forbid exec=/w/denied memfd=/w/denied exec=/w/script
 	is "$(grep -c ': done$' <<<"$output")" 3
-	# The command itself is no exception.
+	# The command itself may not be denied either.
 	run -126 --separate-stderr confined -q -- /w/denied
 }
 
@@ -467,7 +474,7 @@ namespaces() {
 	is "$(grep -E '^(MINE|SECRET|GIVEN|FIXED|LANG|HOME)' env.txt | tr '\n' ' ')" "FIXED=f GIVEN=g HOME=/root MINE_A=1 MINE_B=5 "
 	fails 125 "strata: --env SECRET_TOKEN: the policy passes no such variable on
 hint: '\"env\": {\"allow\": [\"SECRET_TOKEN\"]}' in the policy allows it" confined --no-commit --env SECRET_TOKEN -- true
-	# ls has one for the directory.
+	# ls has one descriptor for the directory.
 	exec 7</etc/passwd 9</
 	is "$(confined --no-commit --denials denials.jsonl -- ls /proc/self/fd 3<src/w/file | tr '\n' ' ')" "0 1 2 3 "
 	exec 7<&- 9<&-
@@ -486,7 +493,8 @@ hint: '\"env\": {\"allow\": [\"SECRET_TOKEN\"]}' in the policy allows it" confin
 		'["write","/etc/new","fs.allow_write: no rule has the path","add '"'/etc/new'"' to fs.allow_write",3]
 ["write","/w/.vscode","always protected: editor configuration, '"'/w/.vscode'"'","name '"'/w/.vscode'"' in fs.allow_write",1]'
 	strata show | grep -F 'write /etc/new (fs.allow_write: no rule has the path), 3 times'
-	# The file is appended to; a descriptor does as well; --json has them, too.
+	# Denials are appended to the file.  They can also go to a descriptor.  --json has them,
+	# too.
 	written=$(wc -l <denials.jsonl)
 	confined -q -- sh -c '! echo x >/etc/new' 2>/dev/null
 	is "$(wc -l <denials.jsonl)" "$((written + 1))"
@@ -501,13 +509,14 @@ hint: '\"env\": {\"allow\": [\"SECRET_TOKEN\"]}' in the policy allows it" confin
 	begin
 	confined -q -- sh -c '(while ! [ -e /w/go ]; do usleep 10000; done; echo x >/etc/later; echo y >/w/late) >/dev/null 2>&1 &'
 	is "$(strata show --json | jq -c '.denials // []')" '[]'
-	# Without a node, which could come between the denial and what the program writes then.
+	# This makes no node, since a node could come between the denial and a later write of the
+	# program.
 	strata exec --no-commit -- touch /w/go
 	soon strata exec --no-commit -- test -e /w/late
 	strata commit -m later >/dev/null
 	is "$(strata show --json | jq -c '.denials | map([.subject, .times])')" '[["/etc/later",1]]'
 	denied write /etc/later
-	# Once only.
+	# The denial is in one node only.
 	strata exec -q -- touch /w/again
 	is "$(strata show --json | jq -c '.denials // []')" '[]'
 }
@@ -537,7 +546,7 @@ hint: '\"env\": {\"allow\": [\"SECRET_TOKEN\"]}' in the policy allows it" confin
 	run -0 --separate-stderr lacking --no-commit --json -- sh -c '! echo x >/etc/new'
 	is "$(head -1 <<<"$stderr")" "strata: the kernel has no Landlock"
 	is "$(jq -r .unenforced <<<"$output" | tr -d '[]" \n')" "thekernelhasnoLandlock"
-	# The other layers hold.
+	# The other layers are still enforced.
 	run -0 --separate-stderr lacking --no-commit -- forbid creat=/etc/new creat=/w/.vscode/x unshare=mnt mount=/w
 	is "$(sed 's/.*: //' <<<"$output" | sort -u | tr '\n' ' ')" "EPERM EROFS "
 	policy '{"preset":"offline","trust":"require"}'
@@ -545,7 +554,7 @@ hint: '\"env\": {\"allow\": [\"SECRET_TOKEN\"]}' in the policy allows it" confin
 hint: with \"trust\": \"auto\" the command runs without that" lacking -- touch /w/ran
 	is "$(strata exec --no-commit -- ls -A /w)" $'file\nfree'
 	no_stubs
-	# Where all is there, it runs and nothing is said.
+	# If all layers are supported, the command runs without a message.
 	if [ "$("$STRATA" doctor --json | jq '.checks[] | select(.name == "socket_scopes") | .ok')" = true ]; then
 		fails 0 "" confined --no-commit -- true
 	fi
@@ -570,13 +579,14 @@ strata: '/w/?/lock' matches no file now; that name cannot be made in the directo
 
 # ------------------------------------------------------------- together with more
 
-# holds [OPTION of exec]...: the policy holds with them, and what it allows goes on.
+# holds [OPTION of exec]...: with these options, the policy is enforced, and allowed actions
+# succeed.
 holds() {
 	local forbidden=(creat=/etc/new write=/w/.git/config rename=/w/.git,/w/free/g creat=/w/.vscode/x mkdir=/w/.claude unshare=user ptrace=1)
 	rm -f denials.jsonl
 	confined -q "$@" -- forbid "${forbidden[@]}" >tried 2>said || { cat tried said; return 1; }
 	is "$(wc -l <tried)" "${#forbidden[@]}"
-	# One listener to calls is all that the kernel gives a program: with --trace it is that of the trace.
+	# The kernel allows a program only one listener to calls.  With --trace, the tracer has it.
 	for path in /etc/new /w/.git/config /w/.git /w/.vscode/x /w/.claude; do
 		[ "${1:-}" = --trace ] || denied write "$path" || return 1
 	done
@@ -613,7 +623,7 @@ holds() {
 	holds --bind host:/mnt
 	confined -q --bind host:/mnt -- forbid write=/mnt/.git/config creat=/mnt/.git/hooks/new rename=/mnt/.git,/mnt/g creat=/mnt/.git/hooks/x >tried 2>said || { cat tried; return 1; }
 	is "$(find host | sort | tr '\n' ' ')" "host host/.git host/.git/HEAD host/.git/config host/.git/hooks host/sub "
-	# With the bind as the workspace, names are kept from being made on the host, and nothing is left there.
+	# If the bind is the workspace, stubs are made on the host, and none of them is left there.
 	before=$(stat -c %y host)
 	strata exec -q --policy p.json --cwd /mnt --bind host:/mnt -- forbid mkdir=/mnt/.vscode creat=/mnt/.mcp.json >tried 2>said || { cat tried; return 1; }
 	is "$(find host | sort | tr '\n' ' ')" "host host/.git host/.git/HEAD host/.git/config host/.git/hooks host/sub "

@@ -1,4 +1,4 @@
-# exec: commands in the environment.
+# exec: runs commands in the environment.
 load helpers
 load history
 load rootfs
@@ -141,7 +141,7 @@ aside"
 		run -0 --separate-stderr strata exec -- true <$given
 		is "$stderr" ""
 	done
-	# Nothing else is passed on, whatever the caller has open.
+	# No other descriptors of the caller are passed on.
 	run -0 --separate-stderr bash -c 'exec 3<"$1" 4<"$1" 77<"$1/etc/passwd"; "$0" exec -- ls /proc/self/fd' "$STRATA" src
 	is "$output" $'0\n1\n2\n3'
 	is "$stderr" ""
@@ -156,7 +156,7 @@ aside"
 }
 
 @test "exec sees nothing of the machine" {
-	# Processes: its own and the first one.
+	# The command sees only its own processes and the first one.
 	is "$(in_env sh -c 'echo /proc/[0-9]*' | wc -w)" 2
 	exec 9<"$BATS_TEST_FILENAME"
 	is "$(in_env sh -c 'ls /proc/self/fd' | tr '\n' ' ')" "0 1 2 3 "
@@ -229,7 +229,7 @@ aside"
 	run -7 --separate-stderr strata exec -- /vforker /numbers
 	[[ $stderr =~ ^node\ [0-9a-f]{12}$ ]]
 	is "$(strata show HEAD --json | jq -c '[.exit_status, .changes.added]')" '[7,1]'
-	# It goes on, and can be captured again.
+	# The process goes on, and can be captured again.
 	in_env sh -c 'n=$(cat /numbers); until [ "$(cat /numbers)" != "$n" ]; do sleep 0.01; done'
 	strata commit -m again >/dev/null
 	is "$(strata status --json | jq '.processes | length >= 2')" true
@@ -312,7 +312,7 @@ aside"
 	strata checkout HEAD >/dev/null
 }
 
-# stop_holder: a job in the background, whose holder somebody stops.
+# stop_holder: start a job in the background, and stop its holder.
 stop_holder() {
 	local mark=$((SRANDOM % 900000000 + 100000000))
 	strata exec --no-commit -- sh -c "sleep $mark </dev/null >/dev/null 2>&1 &"
@@ -321,7 +321,7 @@ stop_holder() {
 	kill -STOP "$holder"
 }
 
-# silent: as commands that need the holder say it.
+# silent: check the message of a command that needs the holder.
 silent() {
 	is "${stderr_lines[0]}" "strata: the sandbox of 'main': process $holder (strata-holder) does not answer: it is stopped"
 	is "${stderr_lines[1]}" "hint: 'kill -CONT $holder' lets it go on; 'strata checkout HEAD' ends it and all that runs in the workspace"
@@ -344,7 +344,7 @@ silent() {
 	silent
 	run -1 --separate-stderr strata checkout --live HEAD
 	silent
-	# A wrong reference ends nothing.
+	# A wrong reference ends no program.
 	run -1 strata checkout nowhere
 	[ $SECONDS -le 8 ]
 	kill -CONT "$holder"
@@ -379,7 +379,7 @@ silent() {
 @test "a command that a checkout overtakes on its way in runs behind it" {
 	need strace
 	strata exec --no-commit -- sh -c 'sleep 1000 </dev/null >/dev/null 2>&1 &'
-	# The first message to the holder is the command.
+	# The first message to the holder starts the command.
 	traced strace -qq -o calls -e trace=sendmsg -e inject=sendmsg:delay_enter=1500000:when=1 \
 		"$STRATA" exec -q -- sh -c 'echo ran; ls /proc/1 >/dev/null' >out.txt 2>err.txt 3>&- &
 	late=$!
@@ -388,7 +388,7 @@ silent() {
 	status=0
 	wait $late || status=$?
 	is "$status $(cat out.txt err.txt)" "0 ran"
-	# It came too late once, and then in time.
+	# The message came too late once, and in time at the second try.
 	grep -q 'DELAYED' calls
 	[ "$(grep -c 'sendmsg' calls)" -ge 2 ]
 }
@@ -397,13 +397,13 @@ silent() {
 	need taskset
 	local look='ulimit -n; set -- $(cat /proc/self/stat); echo ${19}' here
 	here=$(sh -c "$look")
-	# A program that stays keeps the holder of the first command.
+	# A program that goes on keeps the holder of the first command alive.
 	local stay='sleep 1000 </dev/null >/dev/null 2>&1 &'
 	strata exec --no-commit -- sh -c "$stay"
 	is "$(bash -c 'ulimit -n 123; exec nice -n 7 "$0" exec -q -- sh -c "$1"' "$STRATA" "$look")" $'123\n7'
 	is "$(taskset -c 0 "$STRATA" exec -q -- grep Cpus_allowed_list /proc/self/status)" $'Cpus_allowed_list:\t0'
 	is "$(setarch -R "$STRATA" exec -q -- cat /proc/self/personality)" 00040000
-	# newuidmap is set-user-id.
+	# newuidmap is set-user-id, so no_new_privs prevents it.
 	acts_with_subids || is "$(setpriv --no-new-privs "$STRATA" exec -q -- grep NoNewPrivs /proc/self/status)" $'NoNewPrivs:\t1'
 	is "$(strata exec -q -- cat /proc/self/personality)" "$(cat /proc/self/personality)"
 	is "$(strata exec -q -- sh -c "$look")" "$here"
@@ -427,7 +427,7 @@ silent() {
 }
 
 @test "a command that stays keeps nobody out where few descriptors can be open" {
-	# Not many more than a sandbox takes.
+	# Allow only a few more descriptors than a sandbox needs.
 	bash -c 'ulimit -n 40; exec "$0" exec -q --no-commit -- sleep 1000' "$STRATA" 3>&- &
 	local first=$! i
 	for ((i = 0; i < 250; i++)); do
@@ -461,12 +461,13 @@ silent() {
 	clean
 }
 
-# It keeps the store open while the command runs, but not what gc may take away.
+# While the command runs, the store stays open, but gc may remove packs.
 @test "gc while a command runs takes nothing from under it" {
 	need sqlite3
 	do_in 'echo 1 >/one'
 	in_env sh -c 'head -c 8000000 /dev/urandom >/loose'
-	# As after a checkout that was cut off: exec completes it first, and stores what it finds.
+	# Simulate an interrupted checkout: exec completes it first, and stores the files that it
+	# finds.
 	sqlite3 env/strata.db "UPDATE workspace SET pending = head WHERE name = 'main'"
 	strata exec -q -- sh -c 'echo begun; while [ ! -e /go ]; do usleep 20000; done; echo 2 >/two' >said 2>why 3>&- </dev/null &
 	running=$!

@@ -1,4 +1,4 @@
-# export: a node as a tar file or a directory.
+# export: writes a node as a tar file or as a directory.
 load helpers
 load history
 
@@ -18,7 +18,8 @@ load history
 	is "$output" "exported $(id HEAD~1): 7 entries, 15 B"
 	tar -C out --numeric-owner -xpf out.tar
 	same_tree src out --no-mtime
-	# tar(1) cannot set the time of a directory it then writes to, but that of files.
+	# tar(1) cannot set the time of a directory in which it still makes files, so only files are
+	# compared.
 	is "$(cd out && find . ! -type d -printf '%p %T@\n' | sort)" "$(cd src && find . ! -type d -printf '%p %T@\n' | sort)"
 }
 

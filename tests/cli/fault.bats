@@ -1,12 +1,11 @@
-# A fault at every point: each command is cut off, or given an error, at one file system
-# call after the other, and what is left is looked at (tests/tools/faultrun.c says
-# for what).  By default a sample of the points, with the seed printed;
-# FAULT_SEED repeats it, FAULT_ALL=1 takes every point, FAULT_KEEP=1 leaves
-# what failed in FAULT_DIR.
+# fault: each command is killed, or gets an error, at one file system call after the other.  Then
+# the state that is left is checked (tests/tools/faultrun.c lists the conditions).  By default, a
+# sample of the calls is used, and its seed is printed.  FAULT_SEED repeats a run, FAULT_ALL=1 tries
+# every call, and FAULT_KEEP=1 leaves failed runs in FAULT_DIR.
 
 load helpers
 
-# Nothing here depends on the disk: calls are counted, not timed.
+# These tests do not depend on the speed of the disk, since calls are counted and not timed.
 roomy() { [ -w "$1" ] && [ "$(df --output=avail "$1" | tail -n 1)" -gt 100000 ]; }
 
 setup() {
@@ -34,7 +33,7 @@ teardown() {
 	strata_teardown
 }
 
-# A tree with something of each kind, three states of it, a side branch, a tag.
+# Make a tree with entries of each kind, three states of it, a side branch and a tag.
 make_source() {
 	mkdir -p src/dir/deep src/gone
 	echo one >src/file
@@ -76,7 +75,7 @@ make_template() {
 	strata commit -m third >/dev/null
 }
 
-# Work that is in no node.
+# Make work that is in no node.
 make_dirty() {
 	echo "nobody else has this" >"$live/dirty"
 	echo "nor this" >>"$live/dir/two"
@@ -84,8 +83,8 @@ make_dirty() {
 	echo "a file now" >"$live/new"
 }
 
-# faults [OPTION of faultrun]... -- COMMAND...; a sample so large that the file
-# takes about a minute on two slow cores.
+# faults [OPTION of faultrun]...  -- COMMAND...: run faultrun.  The sample is so large that this
+# file takes about a minute on two slow cores.
 faults() {
 	local sample=${FAULT_SAMPLE:-8}
 
@@ -162,7 +161,7 @@ faults() {
 @test "the next command after an interrupted checkout" {
 	make_template
 	make_dirty
-	# Half-way: the live tree is neither the old one nor the new one.
+	# Half-way through a checkout, the live tree is neither the old nor the new one.
 	strata commit -m saved >/dev/null
 	status=0
 	LD_PRELOAD=$TOOLS/faultlib.so FAULT_CALLS=rename FAULT_AT=2 FAULT_MODE=killafter \
@@ -210,7 +209,7 @@ faults() {
 		strata commit >/dev/null
 	done
 	make_dirty
-	# Old enough to be thinned out.
+	# These nodes are old enough to be thinned out.
 	options=(--drops)
 	export STRATA_NOW=$(($(date +%s) + 400 * 86400))
 	faults retain --keep 2
@@ -225,7 +224,7 @@ faults() {
 		strata delete HEAD~1 >/dev/null
 	done
 	make_dirty
-	# It has something to do: packs are rewritten.
+	# gc has work to do: it must rewrite packs.
 	cp -a "$template" copy
 	packs=$(ls copy/env/packs)
 	STRATA_ROOT=$PWD/copy/env strata gc
@@ -242,7 +241,7 @@ faults() {
 
 # --- a disk that is really full ---
 
-# small_disk TYPE: mounts $BATS_TEST_TMPDIR/disk; teardown takes it away, also after a failure.
+# small_disk TYPE: mount $BATS_TEST_TMPDIR/disk.  teardown unmounts it, even after a failure.
 small_disk() {
 	need_root
 	mkdir disk
@@ -279,7 +278,7 @@ full_disk() {
 	walk "$live" --content >before
 	fill_disk
 
-	# Nothing can be stored: an error that says so, and nothing is different.
+	# Nothing can be stored, so there is an error that gives this reason, and nothing changes.
 	run -1 --separate-stderr strata commit -m third
 	[[ $stderr == *"No space left on device"* ]]
 	run -1 --separate-stderr strata checkout "$first"
@@ -296,7 +295,7 @@ full_disk() {
 	[ "$(wc -c <"$live/large")" = 2000000 ]
 	[ ! -e "$live/dirty" ]
 
-	# Nothing to store, but no room for the files: all the old ones are still there.
+	# Nothing has to be stored, but there is no room for the files.  All old files still exist.
 	strata checkout "$first"
 	walk "$live" --content >before
 	fill_disk
@@ -327,7 +326,8 @@ full_disk() {
 	live=$STRATA_ROOT/work/main
 	strata init --from src
 	echo new >"$live/new"
-	# Dies after its commit and before it has tidied up: the node is in the log of the database.
+	# Kill the command after its commit and before it has tidied up.  The node is then in the
+	# log of the database.
 	points=$PWD/points
 	cp -a disk/env copy
 	LD_PRELOAD=$TOOLS/faultlib.so FAULT_COUNT=$points STRATA_ROOT=$PWD/copy strata commit -m counted

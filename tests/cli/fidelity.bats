@@ -1,4 +1,4 @@
-# fidelity: a tree with every attribute comes back as it was.
+# fidelity: a tree with every kind of attribute is restored exactly.
 load helpers
 load history
 

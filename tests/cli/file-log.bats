@@ -1,4 +1,4 @@
-# file-log: every version of one path.
+# file-log: lists every version of one path.
 load helpers
 load history
 

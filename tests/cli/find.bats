@@ -1,4 +1,4 @@
-# find: paths of a node by pattern.
+# find: lists the paths of a node that match a pattern.
 load helpers
 load history
 

@@ -1,4 +1,4 @@
-# grant, revoke: a command that runs under a policy is allowed more, and less again.
+# grant, revoke: a running command under a policy gets further access, and loses it again.
 load helpers
 load history
 load rootfs
@@ -22,12 +22,14 @@ teardown() {
 	end_owner
 }
 
-# policy [JSON of members]: all may be read but /srv/secret, and nothing written but /w.
+# policy [JSON of members]: make a policy under which everything but /srv/secret may be read, and
+# only /w may be written.
 policy() {
 	echo '{"fs":{"allow_read":["/"],"deny_read":["/srv/secret"],"allow_write":["/w"],"grantable":['"$1"']}'"${2:+,$2}"'}' >policy.json
 }
 
-# under NAME COMMAND...: run it in the background; it has begun, and NAME.out is its output.
+# under NAME COMMAND...: run a command in the background, and wait until it has begun.  NAME.out is
+# its output.
 under() {
 	local name=$1
 	shift
@@ -40,14 +42,14 @@ under() {
 
 started() { [ -s "$1.out" ]; }
 
-# again COMMAND: a loop that says all the time whether it works.
+# again COMMAND: print a loop that reports all the time whether the command works.
 again() { echo "while sleep 0.02; do if $1 >/dev/null 2>&1; then echo yes; else echo no; fi; done"; }
 
-# becomes NAME TEXT: the last two lines are this.
+# becomes NAME TEXT: wait until both of the last two lines are TEXT.
 becomes() { wait_for said "$1" "$2"; }
 said() { [ "$(tail -n 2 "$1.out")" = "$2"$'\n'"$2" ]; }
 
-# stays NAME TEXT: it was so before, and is so three times more.
+# stays NAME TEXT: the last line is TEXT, and so are the next three.
 stays() {
 	local before
 	before=$(wc -l <"$1.out")
@@ -59,7 +61,7 @@ longer() { [ "$(wc -l <"$1.out")" -ge "$2" ]; }
 grant() { strata ctl grant "$@" >granted.json; }
 revoke() { strata ctl revoke "$@" >revoked.json; }
 
-# refused MESSAGE HINT ARGUMENT of ctl...
+# refused MESSAGE HINT ARGUMENT of ctl...: the request is refused with this message and hint.
 refused() {
 	local message=$1 hint=$2
 	shift 2
@@ -81,7 +83,7 @@ no_sockets() { [ "$(sockets)" = 0 ]; }
 	is "$(jq -c '[.path, .mode, .host, .changed, .refused, (.commands | length)]' granted.json)" '["/srv/secret","read",null,1,0,1]'
 	is "$(jq -c '.commands[0] | [.argv[0], .changed, .rule, .error]' granted.json)" '["sh",true,"fs.grantable: /srv/secret",null]'
 	becomes job yes
-	# What is granted already stays as it is.
+	# A second grant of the same access changes nothing.
 	grant path=/srv/secret mode=read
 	is "$(jq .changed granted.json)" 0
 	revoke path=/srv/secret
@@ -91,7 +93,7 @@ no_sockets() { [ "$(sockets)" = 0 ]; }
 	grant path=/srv/secret
 	is "$(jq -r .mode granted.json)" read
 	becomes job yes
-	# Each change is a line of the denials.
+	# Each change is a line in the denials.
 	is "$(jq -r 'select(.what == "grant" or .what == "revoke") | [.what, .path, .access, .rule] | join(" ")' denials)" \
 		"grant /srv/secret read mode=read by fs.grantable: /srv/secret
 revoke /srv/secret read mode=read by fs.grantable: /srv/secret
@@ -112,7 +114,7 @@ grant /srv/secret read mode=read by fs.grantable: /srv/secret"
 	becomes read yes
 	becomes sub yes
 	for name in beside write plain; do stays $name no; done
-	# Writing includes reading, and takes the place of it.
+	# Write access includes read access, and replaces it.
 	grant path=/srv/secret/deep mode=write
 	becomes write yes
 	stays read yes
@@ -156,7 +158,8 @@ grant /srv/secret read mode=read by fs.grantable: /srv/secret"
 	for name in file dir deep; do becomes $name no; done
 	refused "the policy has no grant for it: fs.grantable: no rule has '/srv/plain'" \
 		"name '/srv/plain' in fs.grantable of the policy, and start the command again" grant path=/srv/plain
-	# Where a look at a mask can be told, it is told with the grant that would allow it.
+	# If accesses to masks can be reported, the report names the grant that would allow the
+	# access.
 	[ ! -w /dev/fuse ] || is "$(jq -r 'select(.path == "/srv/token" and .what == "read") | .remedy' denials | sort -u)" \
 		"run 'strata ctl grant path=/srv/token mode=read'"
 }
@@ -169,7 +172,7 @@ grant /srv/secret read mode=read by fs.grantable: /srv/secret"
 	under job sh -c "$(again 'cat /srv/secret/key')"
 	no="the policy has no grant for it"
 	refused "$no: fs.grantable: no rule has '/etc'" "name '/etc' in fs.grantable of the policy$again" grant path=/etc mode=write
-	# A rule about something wider lifts no denial, and frees no protected name.
+	# A rule about a larger place lifts no denial, and lifts no protection of a name.
 	refused "$no: fs.deny_read: /srv/secret" "name '/srv/secret' in fs.grantable of the policy$again" grant path=/srv/secret
 	refused "$no: fs.deny_read: /srv/secret" "name '/srv/secret/key' in fs.grantable of the policy$again" grant path=/srv/secret/key
 	refused "$no: fs.deny_write_within_allow: /srv/plain/sub" "name '/srv/plain/sub' in fs.grantable of the policy$again" \
@@ -192,7 +195,7 @@ grant /srv/secret read mode=read by fs.grantable: /srv/secret"
 		refused "either 'path' or 'host' is needed" "" grant $wrong
 	done
 	stays job no
-	# All of what is granted but the denials in it.
+	# The grant gives access to everything in the place except the denied places.
 	grant path=/srv mode=write
 	stays job no
 	in_env true
@@ -237,7 +240,7 @@ grant /srv/secret read mode=read by fs.grantable: /srv/secret"
 	grant path=/srv/secret "pid=$pid"
 	is "$(jq -r '.commands[].argv[0]' granted.json)" /bin/sh
 	becomes three yes
-	# One that has nothing to be revoked is told, and the others are changed.
+	# A command that has nothing to revoke gets an answer, and the others are changed.
 	revoke path=/srv/secret command=busybox
 	revoke path=/srv/secret
 	is "$(jq -c '[.changed, .refused, ([.commands[].error] | sort)]' revoked.json)" "[2,1,[null,null,\"'/srv/secret' is not granted\"]]"
@@ -343,7 +346,7 @@ has_said() { [ "$(in_env tail -n 1 /w/said 2>/dev/null)" = "$1" ]; }
 	no_sockets
 }
 
-# warden_of PID: the process that a strata has forked to keep its command under its policy.
+# warden_of PID: print the process that a strata process has forked as the warden of its command.
 warden_of() {
 	local pid
 	for pid in $(cat "/proc/$1/task/"*/children); do
@@ -360,7 +363,7 @@ warden_of() {
 	first=$(echo "$jobs" | awk '{print $1}')
 	warden=$(warden_of "$first")
 	[ -n "$warden" ]
-	# The strata of a killed warden removes the socket, unless it is hindered.
+	# The strata process of a killed warden removes the socket, so it is stopped here.
 	kill -STOP "$first"
 	kill -KILL "$warden"
 	is "$(sockets)" 2
@@ -368,7 +371,7 @@ warden_of() {
 	is "$(jq -c '[.changed, (.commands | length)]' granted.json)" '[1,1]'
 	becomes other yes
 	is "$(sockets)" 1
-	# Killing strata itself may kill the warden, too.
+	# The warden may be killed, too, when strata is killed.
 	kill -KILL "$job"
 	strata checkout HEAD >/dev/null 2>&1
 	wait_for asked_in_vain
@@ -386,7 +389,7 @@ asked_in_vain() { ! strata ctl grant path=/srv/secret >/dev/null 2>&1; }
 	message='{"path":"/srv/secret"}'
 	cd env/run/main.grants
 	name=$(basename "$socket")
-	# The same works outside: it is malformed messages that get an error.
+	# The same requests work outside.  Only malformed messages get an error.
 	run -0 "$TOOLS/peer" ask "$name" '{"path":"/srv/plain"}'
 	is "$(jq -c '[.changed, .rule]' <<<"$output")" '[false,"fs.allow_read: /"]'
 	for text in '{' '[]' '{"path":1}' '{"path":"/x","evil":1}' '{"path":"/x\u0000y"}' '{}' ' '; do
@@ -396,9 +399,9 @@ asked_in_vain() { ! strata ctl grant path=/srv/secret >/dev/null 2>&1; }
 	run -0 "$TOOLS/peer" ask "$name" ""
 	is "$output" ""
 	cd - >/dev/null
-	# Inside there is no such directory, whether or not the machine's files are bound.
+	# In the sandbox there is no such directory, even if the machine's files are bound.
 	run -1 strata exec --no-commit --bind "$PWD:/mnt/host" -- ls "/mnt/host/env/run"
-	# Given a handle of the directory, a program in the sandbox is refused.
+	# A program in the sandbox is refused even if it gets a descriptor of the directory.
 	run strata exec --no-commit -- /peer ask "/proc/self/fd/0/$name" "$message" <env/run/main.grants
 	[[ $output == *"a program in a sandbox asks"* || $output == *"connect: E"* ]]
 	run strata exec --no-commit --policy policy.json -- /peer ask "/proc/self/fd/0/$name" "$message" <env/run/main.grants

@@ -1,4 +1,4 @@
-# grep: lines that match, in nodes or through all time.
+# grep: finds lines that match, in nodes or in the whole history.
 load helpers
 load history
 
@@ -66,13 +66,13 @@ $second:a:1:alpha new"
 	head -c 40 /dev/zero | tr '\0' x >$W/hard
 	echo ' alpha' >>$W/hard
 	echo 'alpha below' >>$W/hard
-	# A reference back must be tried one way after the other.
+	# A pattern with a back reference can only be matched by backtracking.
 	run -2 --separate-stderr strata grep '(x+x+)+\1y|alpha' work -- hard
 	is "$output" "hard:2:alpha below"
 	is "$stderr" "strata: hard was not searched as a whole: line 1 of work: the pattern takes too many steps there"
 	run -2 --separate-stderr strata grep '(x+x+)+\1y|alpha' work --json -- hard
 	is "$(jq -c '[.matches[0].line, .exceptions.unsearched, .exceptions.list[0].path]' <<<"$output")" '[2,1,"hard"]'
-	# Without one, all ways are tried at once.
+	# Without a back reference, the pattern is matched without backtracking.
 	is "$(strata grep '(x+x+)+y|alpha' work -- hard | cut -d: -f 1-2)" $'hard:1\nhard:2'
 	{ echo alpha; head -c 1100000 /dev/zero | tr '\0' x; echo; echo alpha; } >$W/hard
 	run -2 --separate-stderr strata grep alpha work -- hard

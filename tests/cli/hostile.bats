@@ -1,5 +1,5 @@
-# hostile: trees, places, callers and disks that do not play along.  A command works, or fails with a message that
-# says why; nothing outside the environment is touched, and what was there before is still there.
+# hostile: unusual trees, places, callers and disks.  A command works, or fails with a message that
+# gives the reason.  No file outside the environment changes, and earlier files still exist.
 load helpers
 load history
 load rootfs
@@ -8,7 +8,7 @@ setup() {
 	strata_setup
 	need busybox
 	tiny_rootfs src
-	# Nobody may touch this; what leads out of a tree leads here.
+	# No test may change this directory.  Links that lead out of a tree lead here.
 	mkdir canary canary/pts canary/shm canary/net
 	echo untouched >canary/file
 	echo evil:x:0:0::/:/bin/sh >canary/passwd
@@ -25,7 +25,7 @@ teardown() {
 	strata_teardown
 }
 
-# tiny_rootfs DIR: enough to run something in; made once, and copied.
+# tiny_rootfs DIR: make the smallest tree in which programs run.  It is made once and then copied.
 tiny_rootfs() {
 	local made=$BATS_FILE_TMPDIR/tiny
 	if [ ! -e "$made" ]; then
@@ -44,7 +44,7 @@ make_tiny_rootfs() {
 	echo root:x:0: >"$1/etc/group"
 }
 
-# Jobs with a number of their own, and the holder they run under, wherever they are.
+# Ends jobs that have the number of this run as argument, and their holders, wherever they are.
 end_marked() {
 	local holder
 	for holder in $(holder_of "$mark"); do
@@ -52,20 +52,20 @@ end_marked() {
 	done
 }
 
-# outside: the canary, and what is mounted where it could be seen from here.
+# outside: print the content of the canary, and the mounts that could be visible from here.
 outside() {
 	find "$BATS_TEST_TMPDIR/canary" -printf '%p %i %m %u %g %s %T@ %C@\n' | sort
 	cut -d ' ' -f 4- /proc/self/mountinfo | grep -F "$BATS_TEST_TMPDIR" || true
 }
 untouched() { outside | diff outside.before -; }
 
-# The environment is sound and works.
+# Checks that the environment is undamaged and works.
 sound() {
 	strata fsck >fsck.txt || { cat fsck.txt; return 1; }
 	is "$(in_env echo works)" works
 }
 
-# again BACKEND: an environment made anew from src.
+# again BACKEND: make a new environment from src.
 again() {
 	strata_forget
 	strata init --from src --backend "$1" >/dev/null
@@ -76,7 +76,7 @@ strata_forget() {
 	mkdir env
 }
 
-# After run: 0, or 125 and one clear message.
+# Checks after 'run' that the status is 0, or 125 with one clear message.
 works_or_says_why() {
 	[ "$status" != 0 ] || return 0
 	[ "$status" = 125 ] && [[ ${stderr_lines[0]} == "strata: "* ]] && [ ${#stderr_lines[@]} -le 2 ]
@@ -84,7 +84,7 @@ works_or_says_why() {
 
 # --------------------------------------------------------------------- trees
 
-# odd SCRIPT...: trees made odd by a script run in them.
+# odd SCRIPT...: run a script that makes trees with unusual properties.
 odd() {
 	local script backend
 	cp -a src plain
@@ -138,7 +138,7 @@ odd() {
 	echo file >src/dev
 	echo file >src/proc
 	begin --backend overlay
-	# By exec itself, or by status while it runs.
+	# The message comes from exec itself, or from status while exec runs.
 	"$STRATA" exec --no-commit -- sh -c 'echo 1 >/root/ready; sleep 1000' 2>err.txt 3>&- &
 	for _ in {1..100}; do
 		[ "$(strata status --json | jq .dirty)" = 0 ] || break
@@ -177,7 +177,7 @@ odd() {
 	: >'names/-rf'
 	: >'names/*'
 	mkdir 'names/.wh.gone' $'names/\t'
-	# Created inside, by bytes that come through standard input.
+	# The names are made in the sandbox, from bytes of standard input.
 	tar -C names -cf - . | strata exec -q -- /bin/busybox tar -xf - -C /root
 	in_env /bin/busybox tar -C /root -cf - . | tar -tf - --quoting-style=escape | sort >got
 	tar -C names -cf - . | tar -tf - --quoting-style=escape | sort | diff - got
@@ -185,7 +185,7 @@ odd() {
 	is "$(in_env ls -A /root)" ""
 	strata undo >/dev/null
 	in_env /bin/busybox tar -C /root -cf - . | tar -tf - --quoting-style=escape | sort | diff got -
-	# And all gone again, one by one, through the overlay.
+	# All names are removed again, one by one, through the overlay.
 	do_in 'cd /root; for f in * .wh*; do rm -r -- "$f"; done'
 	is "$(in_env ls -A /root)" ""
 	strata undo >/dev/null
@@ -211,7 +211,7 @@ odd() {
 
 # ------------------------------------------------------------------- programs
 
-# What a program inside might try, even as root of a machine whose root it is not.
+# Programs in the sandbox try this even as root of a machine on which they are not root.
 @test "the machine's control groups are out of reach" {
 	begin --backend overlay
 	group=canary-strata-$SRANDOM
@@ -270,7 +270,7 @@ odd() {
 
 # -------------------------------------------------------------------- places
 
-# at PLACE: an environment there does all it does elsewhere.
+# at PLACE: an environment at PLACE works like any other.
 at() {
 	export STRATA_ROOT=$1
 	echo "at ${1:0:60} (${#1} bytes)"
@@ -394,13 +394,13 @@ at() {
 	strata_forget
 	run -0 --separate-stderr without_userns "$STRATA" init --from src
 	is "$(without_userns "$STRATA" status --json | jq -r .backend)" copy
-	# Whether it has the rights of root, or needs a namespace before all else.
+	# The user has the rights of root, or needs a namespace first.
 	for rights in "" "setpriv --bounding-set=-all --inh-caps=-all --"; do
 		run -125 --separate-stderr without_userns $rights "$STRATA" exec -- true
 		[[ ${stderr_lines[0]} == "strata: "*"/proc/sys/user/max_user_namespaces is 0" ]]
 		[[ ${stderr_lines[1]} == "hint: "*"sysctl user.max_user_namespaces="* ]]
 	done
-	# All but running programs goes on.
+	# Everything except running programs still works.
 	echo 1 >env/work/main/root/file
 	without_userns "$STRATA" commit >/dev/null
 	is "$(strata cat HEAD:root/file)" 1
@@ -420,7 +420,7 @@ at() {
 	untouched
 }
 
-# Where /proc is partly covered, as in containers, the kernel gives no new one.
+# If /proc is partly covered, as in containers, the kernel allows no new /proc.
 @test "a masked /proc: changes are committed all the same" {
 	need_root
 	need setpriv
@@ -465,7 +465,7 @@ full_disk() { # TYPE
 	outside >outside.before
 }
 
-# fill LEFT: all of the disk but so many KiB.
+# fill LEFT: fill the disk, except LEFT KiB.
 fill() {
 	local left
 	left=$(($(df --output=avail -k disk | tail -n 1) - $1))
@@ -474,7 +474,7 @@ fill() {
 }
 empty() { rm -f disk/ballast; }
 
-# failed_well: as a command that found no room.
+# failed_well: the command has failed because it found no room, and reports this.
 failed_well() {
 	[ "$status" = 1 ] || [ "$status" = 125 ] || { echo "status $status: $output $stderr"; return 1; }
 	[[ ${stderr_lines[*]} == *"strata: "* ]]
@@ -483,11 +483,11 @@ failed_well() {
 
 no_room() { # TYPE
 	full_disk "$1"
-	# In the program and in the commit behind it.
+	# The program and the commit after it find no room.
 	run --separate-stderr strata exec -- sh -c 'dd if=/dev/urandom of=/data/large bs=64k 2>/dev/null; exit 7'
 	is "$status" 7
 	strata fsck >/dev/null
-	# Whatever it has become, its space can be had back.
+	# Whatever state this has left, the space can be freed again.
 	strata checkout "$two" >/dev/null || { strata exec --no-commit -- rm /data/large && strata checkout "$two" >/dev/null; }
 	strata gc >/dev/null
 	for left in 0 16 100 300; do
@@ -546,8 +546,8 @@ no_room() { # TYPE
 
 @test "a full disk: ext4" { no_room ext4; }
 
-# The index of the database's log has pages of 4 KiB, each with a byte of room: the other blocks must not
-# be found missing when they are touched.
+# The index of the database's log has pages of 4 KiB.  The test leaves room for one byte of each
+# page.  The other blocks must not be found missing when they are used.
 @test "a full disk with blocks smaller than pages kills nobody" {
 	need_root
 	need mkfs.ext4
@@ -568,7 +568,7 @@ no_room() { # TYPE
 		done
 		empty
 	done
-	# Made where there is no room for it at all.
+	# The index is made where there is no room for it at all.
 	rm disk/env/strata.db-shm
 	fill 0
 	run --separate-stderr strata head
@@ -578,7 +578,8 @@ no_room() { # TYPE
 }
 @test "a full disk: tmpfs" { no_room tmpfs; }
 
-# rolled_back BACKEND: with not one block left, because of work that no node holds.
+# rolled_back BACKEND: a rollback works with no free block, when work that no node contains has
+# filled the disk.
 rolled_back() {
 	need_root
 	need mkfs.ext4
@@ -623,7 +624,7 @@ rolled_back() {
 @test "on a full disk work can be given up: overlay" { rolled_back overlay; }
 @test "on a full disk work can be given up: copy" { rolled_back copy; }
 
-# fill_btrfs: not a block is left.
+# fill_btrfs: fill the disk up to its last block.
 fill_btrfs() {
 	local i
 	for ((i = 0; i < 3; i++)); do
@@ -667,7 +668,7 @@ fill_btrfs() {
 	[ "$(jq .freed.bytes said)" -gt 15000000 ]
 	rm disk/ballast
 	sound
-	# What looks after the layers in the background may still be at it.
+	# The maintenance of the layers may still be running in the background.
 	for ((i = 0; i < 500; i++)); do
 		! umount disk 2>/dev/null || return 0
 		sleep 0.02
@@ -714,10 +715,10 @@ fill_btrfs() {
 		) 3>&- &
 	done
 	sleep 1.5
-	# All in one sandbox, which everybody sees.
+	# All commands run in one sandbox.
 	in_env echo joined
 	wait
-	# Each has run, or was told why not.
+	# Each command has run, or has got the reason why not.
 	while read -r i status; do
 		case $status in
 		0) is "$(in_env cat "/root/f$i")" "$i" ;;
@@ -729,7 +730,7 @@ fill_btrfs() {
 	is "$(strata status --json | jq '.processes | length')" 1
 	strata checkout HEAD >/dev/null
 	is "$(strata status --json | jq '.processes | length')" 0
-	# None of them is left where nobody sees it.
+	# No process is left in a sandbox that no command uses any more.
 	is "$(grep -alsF -e "$mark" /proc/[0-9]*/cmdline)" ""
 	clean
 }
@@ -768,13 +769,13 @@ fill_btrfs() {
 	"$STRATA" exec -q -- sh -c 'echo lost; echo lost >&2; cat; echo 3 >/root/file; exit 5' <&- >&- 2>&- || status=$?
 	is $status 5
 	is "$(strata cat HEAD:root/file)" 3
-	# Nothing of the outside took the place of what is closed.
+	# Closed descriptors are not replaced by files of the outside.
 	local look='exec 9>/root/links; for i in 0 1 2; do readlink /proc/$$/fd/$i | cat >&9; done'
 	"$STRATA" exec -q -- sh -c "$look" <&-
 	is "$(strata cat HEAD:root/links | head -1)" /dev/null
 	"$STRATA" exec -q -- sh -c "$look" <&- >&- 2>&-
 	is "$(strata cat HEAD:root/links)" $'/dev/null\n/dev/null\n/dev/null'
-	# Nothing that was said went where it must not.
+	# The output was written to no file of the environment.
 	run ! grep -rqs lost env/strata.db env/run env/index
 	for command in "status" "commit -m x" "checkout HEAD" "fork f1" "workspaces" "workspaces delete f1"; do
 		"$STRATA" $command <&- >&- 2>&- || true
@@ -845,20 +846,20 @@ line"' || true
 	run -126 --separate-stderr strata exec -- "/$(printf '%0300d' 0)"
 	is "$(in_env echo -- -n --json)" '-- -n --json'
 	is "$(in_env sh -c 'echo $#' - '' '' '')" 3
-	# One that says nothing of itself is a script.
+	# A file of unknown format is executed as a script.
 	do_in 'echo "echo script \$1" >/bin/plain; /bin/busybox chmod 755 /bin/plain'
 	is "$(in_env plain x)" 'script x'
 }
 
 @test "an argument of 120 KiB, and 200 KiB of arguments" {
 	begin --backend overlay
-	# What they take is not many times what they are.
+	# The memory that strata needs is not many times the size of the arguments.
 	[ -n "${SANITIZED:-}" ] || ulimit -v 1000000
 	large=$(printf '%0120000d' 7)
 	is "$(in_env sh -c 'echo ${#1}' - "$large")" 120000
 	mapfile -t many < <(seq 40000)
 	is "$(in_env sh -c 'echo $#' - "${many[@]}")" 40000
-	# What is kept of it in a node can be read again.
+	# The part that a node keeps can be read again.
 	strata exec -q -- sh -c 'echo 1 >/root/file' - "$large" "${many[@]}"
 	is "$(strata cat HEAD:root/file)" 1
 	strata log >/dev/null
@@ -888,7 +889,7 @@ line"' || true
 	is "$(cat large | in_env cat | md5sum)" "$want"
 	strata exec -q -- sh -c 'cat >/root/large' <large
 	is "$(strata cat HEAD:root/large | md5sum)" "$want"
-	# A command that does not read it does not have it taken away.
+	# If a command does not read its standard input, the input is left for the caller.
 	(in_env true; head -c 3) < <(printf 'abcdef') >rest
 	is "$(cat rest)" abc
 	clean
@@ -912,7 +913,7 @@ line"' || true
 	run -2 strata -w ../main exec -- true
 	run -125 --separate-stderr strata --root /dev/null exec -- true
 	run -125 --separate-stderr strata --root "$PWD/src" exec -- true
-	# What runs is what ends it.
+	# The status of strata is that of the command.
 	for want in 0 1 77 125 126 127 128 255; do
 		run -$want --separate-stderr strata exec -- sh -c "exit $want"
 	done

@@ -1,4 +1,4 @@
-# import: a node from a tar file.
+# import: makes a node of a tar file.
 load helpers
 load history
 

@@ -1,4 +1,4 @@
-# init: seeding an environment from a directory, a tar file or nothing.
+# init: makes an environment from a directory, from a tar file or from nothing.
 load helpers
 load history
 
@@ -46,7 +46,7 @@ fill() {
 	mkdir .git
 	run -2 --separate-stderr strata init
 	[[ $stderr == *"a git repository"* ]]
-	# What is said is what happens.
+	# The message describes the actual result.
 	strata init --from . --in-place >/dev/null
 	is "$(strata status --json | jq -r .work_path)" "$PWD"
 	run -2 --separate-stderr strata init
@@ -240,7 +240,8 @@ hint: an environment needs a directory of its own: use another --root" strata --
 
 # --- a failed init leaves nothing ---
 
-# leaves_nothing COMMAND...: it fails, and the place is as it was: nothing, or an empty directory.
+# leaves_nothing COMMAND...: the command fails, and leaves the place as it was: missing, or an empty
+# directory.
 leaves_nothing() {
 	local status=0
 	rm -rf env deep
@@ -266,7 +267,7 @@ leaves_nothing() {
 		chmod 0 closed
 		leaves_nothing strata init --from closed
 	fi
-	# What was there before stays.
+	# Directories that existed before are kept.
 	mkdir -p deep/er
 	run -1 strata --root "$PWD/deep/er/env" init --tarball t
 	is "$(find deep)" $'deep\ndeep/er'
@@ -283,7 +284,7 @@ leaves_nothing() {
 		rm -f state points
 		strata destroy --yes >/dev/null
 		for ((at = 2; at < points; at += points / 12)); do
-			# Removing takes no room.
+			# Removing files needs no room on the disk.
 			LD_PRELOAD=$TOOLS/faultlib.so FAULT_STATE=$PWD/state FAULT_MODE=ENOSPC FAULT_STICKY=1 FAULT_AT=$at \
 				FAULT_CALLS=write,open,mkdir,symlink,fsync,link,xattr,rename \
 				run "$STRATA" init --from $source
@@ -297,11 +298,12 @@ leaves_nothing() {
 	done
 }
 
-# stopped SIGNAL guard|worker: one of the two processes of an init that waits for its input gets a signal.
+# stopped SIGNAL guard|worker: send a signal to one of the two processes of an init that waits for
+# its input.
 stopped() {
 	rm -rf env
 	mkfifo pipe
-	# A shell without job control has its background jobs ignore SIGINT.
+	# Background jobs of a shell without job control ignore SIGINT, so the default is restored.
 	env --default-signal=INT "$STRATA" init --tarball pipe >said 2>&1 3>&- &
 	init=$!
 	exec 5>pipe

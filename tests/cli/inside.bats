@@ -1,5 +1,5 @@
-# inside: what is inside a sandbox stays there.  The attacks are made by tests/tools/breakout.c with system calls
-# of its own, not by a program that might be kind to us.
+# inside: programs in a sandbox cannot change strata outside.  tests/tools/breakout.c makes the
+# attacks with system calls of its own.
 load helpers
 load history
 load rootfs
@@ -7,14 +7,14 @@ load rootfs
 setup() {
 	strata_setup
 	mini_rootfs src
-	# The attacker has a loader for whatever leads out of the tree, too.
+	# The attacker also has a loader, for programs that are outside of the tree.
 	mkdir -p src/lib64 src/lib
 	for place in bin/breakout lib64/ld-linux-x86-64.so.2 lib/ld-linux-aarch64.so.1; do
 		cp "$TOOLS/breakout" "src/$place"
 	done
 	printf '#!/proc/self/exe\n' >src/bin/attack
 	chmod 755 src/bin/attack
-	# Whoever runs this owns that program.
+	# The user who runs this test owns that program.
 	mkdir own
 	cp "$STRATA" own/strata
 	STRATA=$PWD/own/strata
@@ -30,7 +30,7 @@ teardown() {
 program() { stat -c '%a %u %s' own/strata && sha256sum <own/strata; }
 untouched() { diff program.before <(program); }
 
-# The attacker's child stays behind for a second, and goes on while the holder ends.
+# The attacker's child stays for a second, and goes on while the holder ends.
 attacked() { # OPTION of exec...
 	run strata exec "$@" -- /bin/attack
 	[ "$status" != 0 ]
@@ -68,7 +68,7 @@ attacked() { # OPTION of exec...
 
 @test "a /proc of another PID namespace: the right process gets the ids" {
 	need_userns
-	# As root of a user namespace, in which there is no other process of that number.
+	# Run as root of a user namespace in which there is no other process with that number.
 	mkdir other
 	unshare --user --map-root-user "$STRATA" --root other init --from src >/dev/null
 	run -0 --separate-stderr unshare --user --map-root-user --pid --fork "$STRATA" --root other exec --no-commit -- echo inside
@@ -78,7 +78,8 @@ attacked() { # OPTION of exec...
 	is "$output" inside
 }
 
-# with_programs NAME...: programs of this machine in the tree, with what they are linked to.
+# with_programs NAME...: copy programs of this machine into the tree, with the libraries that they
+# need.
 with_programs() {
 	local name path
 	need "$@" || return 1
@@ -92,7 +93,7 @@ with_programs() {
 	done
 }
 
-# nested: an environment in which programs make sandboxes of their own.
+# nested: make an environment in which programs make sandboxes of their own.
 nested() {
 	mini_rootfs tree
 	with_programs bwrap unshare mount setcap getcap chown
@@ -127,7 +128,7 @@ nested() {
 	is "$(in_env sh -c 'stat -c "%u:%g" /f1 /f33 /f1000 /f65534 /f65536 /f100000 /f2000000000 | tr "\n" " "')" \
 		"1:1 33:33 1000:1000 65534:65534 65536:65536 100000:100000 2000000000:2000000000 "
 	[[ $(in_env getcap.real /capable) == *cap_net_raw* ]]
-	# The same as who never was inside: in the history, and in a tree made of it.
+	# The history, and a tree made from it, are the same as without a sandbox.
 	strata export HEAD -o - | tar -t --numeric-owner -v | awk '{ sub("^[.]/", "", $6); print $2, $6 }' >listed
 	grep -qx '2000000000/2000000000 f2000000000' listed
 	grep -qx '33/0 suid' listed
@@ -135,7 +136,7 @@ nested() {
 	node=$(strata head)
 	strata checkout "$node~1" >/dev/null 2>&1 || strata undo >/dev/null
 	run ! in_env test -e /capable
-	# Under a program that runs.
+	# This works while a program runs, too.
 	in_env sh -c 'sleep 1000 </dev/null >/dev/null 2>&1 &'
 	strata checkout --live "$node" >/dev/null
 	is "$(in_env stat -c %u:%g /f100000)" 100000:100000

@@ -1,4 +1,4 @@
-# json: every reading command's --json is one valid document with the documented fields.
+# json: with --json, every reading command prints one valid document with the documented fields.
 load helpers
 load history
 
@@ -6,7 +6,7 @@ setup() {
 	strata_setup
 	mkdir src/dir
 	printf 'line one\nline two\n' >src/file
-	# A name, a message and a target that JSON must escape.
+	# Make a name, a message and a link target that JSON must escape.
 	touch src/$'odd "\\ \n\e \xff \xe2\x82\xac'
 	ln -s $'to\x01\xfe' src/link
 	begin
@@ -16,7 +16,8 @@ setup() {
 	put dir/new live
 }
 
-# fields FILTER COMMAND...: one JSON document on stdout, for which FILTER is true; nothing on stderr.
+# fields FILTER COMMAND...: the command prints one JSON document for which FILTER is true, and
+# nothing on stderr.
 fields() {
 	local filter=$1
 	shift

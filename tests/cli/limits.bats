@@ -1,5 +1,5 @@
-# limits: what uses more than its policy allows is stopped, reported, and gone.
-# The greedy programs are bounded themselves: a limit that fails harms no machine.
+# limits: programs that exceed a limit of their policy are stopped and reported, and none of them is
+# left.  The greedy programs have bounds of their own, so a limit that fails harms no machine.
 load helpers
 load history
 load rootfs
@@ -22,13 +22,13 @@ teardown() {
 	strata_teardown
 }
 
-# ------------------------------------------------------------------------ ways
+# -------------------------------------------------------------------- helpers
 
 directly() { "$@"; }
 can_hide_cgroups() { [ "$(command id -u)" = 0 ] && [ -d /sys/fs/cgroup ] && without_cgroups true 2>/dev/null; }
 without_cgroups() { unshare --mount sh -ec 'mount -t tmpfs none /sys/fs/cgroup; exec "$@"' - "$@"; }
 
-# limit KEY VALUE...: the policy of the commands that follow.
+# limit KEY VALUE...: make a policy with these limits.
 limit() {
 	local members=
 	while [ $# -gt 0 ]; do
@@ -38,7 +38,8 @@ limit() {
 	echo "{\"preset\": \"workspace\", \"limits\": {$members}}" >policy.json
 }
 
-# limited STATUS COMMAND...: run it under the policy; leaves the result in result, and what was said in said.
+# limited STATUS COMMAND...: run a command under the policy.  'result' gets the result, and 'said'
+# the messages.
 limited() {
 	local want=$1 status=0
 	shift
@@ -47,14 +48,14 @@ limited() {
 	nothing_left
 }
 
-# stopped_by KEY: that limit and no other was told of, in the result and to people.
+# stopped_by KEY: this limit and no other was reported, in the result and in the messages.
 stopped_by() {
 	is "$(jq -c '[.denials[] | [.what, .rule, .remedy]]' result)" "[[\"limit\",\"limits.$1\",\"raise limits.$1\"]]"
 	is "$(grep -ac "strata: denied: limit .* (limits\.$1); to allow it, raise limits\.$1\$" said)" 1
 }
 is_killed() { is "$(jq -c '[.exit_status, .signal]' result)" '[137,9]'; }
 
-# marked: the arguments of those that run.
+# marked: print the running programs of this test.
 marked() { grep -alsFf mark /proc/[0-9]*/cmdline; }
 nothing_left() {
 	local i
@@ -78,7 +79,7 @@ nothing_left() {
 			is_killed
 		done
 	done
-	# The numbers are those of the limit, and of what the limit leaves.
+	# The denial names the limit, and the number that was reached.
 	[[ $(jq -r '.denials[0].subject' result) =~ ^[0-9]+\ processes\ and\ threads,\ and\ 30\ is\ the\ limit$ ]]
 }
 
@@ -119,7 +120,7 @@ nothing_left() {
 @test "who shares memory is not charged for it twice" {
 	limit max_rss_bytes 120000000
 	way=directly
-	# Forty processes with the pages of one.
+	# Forty processes share the pages of one process.
 	limited 0 -- sh -c "x=\$(dd if=/dev/zero bs=1000000 count=8 2>/dev/null | tr '\\0' x)
 		for i in \$(seq 40); do (sleep 1; : $mark) & done; wait"
 	is "$(jq -c .denials result)" '[]'
@@ -190,13 +191,14 @@ nothing_left() {
 	is "$(jq -c '[.timed_out, .denials]' result)" '[true,[]]'
 }
 
-# printed COMMAND...: run it under the policy; its streams in out.txt and err.txt, its status in status.
+# printed COMMAND...: run a command under the policy.  out.txt and err.txt get its streams, and
+# 'status' its status.
 printed() {
 	status=0
 	"$way" "$STRATA" exec --no-commit --policy policy.json -- "$@" >out.txt 2>err.txt </dev/null || status=$?
 	nothing_left
 }
-# printed_bytes: of the command itself, on both streams together.
+# printed_bytes: print the number of bytes of the command itself, on both streams together.
 printed_bytes() { cat out.txt err.txt | tr -cd X | wc -c; }
 
 @test "who prints without end is stopped by max_output_bytes, on one stream or both" {
@@ -241,7 +243,7 @@ printed_bytes() { cat out.txt err.txt | tr -cd X | wc -c; }
 		is "$(cat out.txt)" "20 and Too many open files"
 		is "$status" 0
 	done
-	# A process cannot allow itself more.
+	# A process cannot raise its own limit.
 	printed sh -c 'ulimit -n 100 2>/dev/null; greedy files'
 	is "$(cat out.txt)" "20 and Too many open files"
 }

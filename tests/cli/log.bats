@@ -1,4 +1,4 @@
-# log: the nodes, newest first.
+# log: lists the nodes, newest first.
 load helpers
 load history
 

@@ -1,4 +1,4 @@
-# ls: listing a directory of a node or of the live tree.
+# ls: lists a directory of a node or of the live tree.
 load helpers
 load history
 

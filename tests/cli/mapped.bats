@@ -1,4 +1,4 @@
-# mapped: what programs store through a shared mapping is captured, although most such stores
+# mapped: bytes that programs store through a shared mapping are captured, although most such stores
 # leave no trace in the times of a file.
 load helpers
 load history
@@ -17,7 +17,7 @@ teardown() {
 	end_owner
 }
 
-# mapping COMMAND...: start a mapper; its standard input and output are descriptors 7 and 8.
+# mapping COMMAND...: start a mapper.  Descriptors 7 and 8 are its standard input and output.
 mapping() {
 	mkfifo lines answers
 	"$@" <lines >answers 3>&- 7>&- 8>&- &
@@ -32,7 +32,7 @@ answered() {
 	is "$line" "$1"
 }
 
-# store TEXT: and wait until the time of that is one that a scan trusts.
+# store TEXT: store TEXT, and wait until the time of the store is old enough for a scan to trust it.
 store() {
 	echo "$1" >&7
 	answered stored
@@ -46,10 +46,11 @@ end_mapper() {
 	exec 8<&-
 }
 
-# kept FILE TEXT: HEAD has it.
+# kept FILE TEXT: HEAD contains this text.
 kept() { is "$(strata cat "HEAD:$1" | head -c ${#2})" "$2"; }
 
-# The same page again and again, with a node after each store, and one when the program is gone.
+# Stores to the same page several times.  A node is made after each store, and one when the program
+# has ended.
 stores_are_kept() { # FILE
 	local i
 	for i in one two three four; do
@@ -212,7 +213,7 @@ x"
 	is "$(cat $W/file)" old
 }
 
-# Nothing else happens in the tree, so nothing else wakes the owner.
+# Nothing else changes in the tree, so no other event wakes the owner.
 owner_keeps_stores() { # FILE
 	local i
 	stored() { [ "$(strata cat "HEAD:$1" 2>/dev/null | head -c ${#2})" = "$2" ]; }

@@ -1,4 +1,4 @@
-# names: any name at any depth is captured; nothing is ignored unless asked for.
+# names: every name at any depth is captured.  No name is ignored unless the user asks for this.
 load helpers
 load history
 

@@ -1,4 +1,5 @@
-# Root in the environment of another user: root acts as that user, and leaves nothing of its own.
+# other-user: root works in the environment of another user.  It acts as that user, and leaves no
+# files of its own.
 load helpers
 load history
 load rootfs
@@ -8,7 +9,7 @@ USER_ID=54321
 setup() {
 	strata_setup
 	need_root
-	# Where an ordinary user may come to.
+	# A directory that an ordinary user can reach.
 	place=$(mktemp -d /tmp/strata-other.XXXXXX)
 	cp "$STRATA" "$place/strata"
 	STRATA=$place/strata

@@ -1,4 +1,4 @@
-# policy: what a policy says, whether it is one, and what two of them allow together.
+# policy: describes policies, checks them, and composes two of them.
 # shellcheck disable=SC2088 # a tilde is for strata
 load helpers
 load history
@@ -16,7 +16,7 @@ setup() {
 
 explain() { strata policy explain p.json --home /home/u --workspace /w "$@"; }
 
-# refused TEXT MESSAGE: the policy TEXT is refused with that message.
+# refused TEXT MESSAGE: the policy TEXT is refused with this message.
 refused() {
 	printf '%s' "$1" >bad.json
 	run -1 --separate-stderr strata policy check bad.json

@@ -1,5 +1,5 @@
-# Random work and random movements against a model (tests/tools/property.c).
-# PROPERTY_SEED repeats a run, PROPERTY_STEPS makes it longer.
+# property: random work and random movements are compared with a model (tests/tools/property.c).
+# PROPERTY_SEED repeats a run, and PROPERTY_STEPS makes it longer.
 
 load helpers
 

@@ -1,4 +1,4 @@
-# ps: what runs in a workspace.
+# ps: lists the processes of a workspace.
 load helpers
 load history
 load rootfs
@@ -15,7 +15,7 @@ teardown() {
 	end_owner
 }
 
-# there ARGUMENTS: a process of the workspace has these, blanks between them.
+# there ARGUMENTS: a process of the workspace has these arguments, with blanks between them.
 there() { strata ps --json | jq -e --arg want "$1" 'any(.processes[]; .argv | join(" ") == $want)' >/dev/null; }
 
 @test "ps lists what runs, with its numbers inside and outside" {
@@ -29,7 +29,7 @@ there() { strata ps --json | jq -e --arg want "$1" 'any(.processes[]; .argv | jo
 		"[$(in_env cat /tmp/pid),0,[\"sleep\",\"1000\"],null,null]"
 	host=$(jq '.processes[0].host_pid' ps.json)
 	is "$(tr '\0' ' ' <"/proc/$host/cmdline")" "sleep 1000 "
-	# When it was started, within what a tick and a slow machine make of it.
+	# The start time is right within the length of a tick and the delay of a slow machine.
 	started=$(date -d "$(jq -r '.processes[0].started' ps.json)" +%s)
 	now=$(date +%s)
 	[ $((now - started)) -ge -1 ]
@@ -57,7 +57,8 @@ there() { strata ps --json | jq -e --arg want "$1" 'any(.processes[]; .argv | jo
 	wait_for there "sleep 1000"
 	is "$(strata ps --json | jq -c '[.processes[].argv[1]]')" '["1000"]'
 	is "$(strata -w other ps --json | jq -c '[.processes[] | .argv[1]]')" '["2000"]'
-	# Both may have the same number inside: the ones outside are told apart.
+	# Both processes may have the same number in their sandboxes, but ps distinguishes them
+	# outside.
 	one=$(strata ps --json | jq '.processes[0].host_pid')
 	two=$(strata -w other ps --json | jq '.processes[0].host_pid')
 	[ "$one" != "$two" ]
@@ -71,7 +72,7 @@ there() { strata ps --json | jq -e --arg want "$1" 'any(.processes[]; .argv | jo
 	number=$(strata ctl spawn shell='sleep 1000; true' | jq .process)
 	listed() { strata ctl ps | jq -e --argjson n "$number" '[.processes[] | select(.process == $n and .kind == "spawn") | .argv[0]] | sort == ["/bin/sh", "sleep"]' >/dev/null; }
 	wait_for listed
-	# What no command of the owner has started has no number.
+	# A process that no command of the owner has started has no number.
 	strata ctl exec shell='sleep 2000 >/dev/null 2>&1 &' >/dev/null
 	wait_for there "sleep 2000"
 	is "$(strata ctl ps | jq -c '.processes[] | select(.argv[1] == "2000") | [.process, .kind, .uid]')" '[null,null,0]'

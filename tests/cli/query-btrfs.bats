@@ -1,6 +1,7 @@
-# query --provider btrfs: snapshots on a real btrfs on a loop device.
+# query --provider btrfs: snapshots on a real btrfs, which is on a loop device.
 #
-# Other tests may mount btrfs at the same time, so every answer is filtered by the path of this one.
+# Other tests may mount btrfs at the same time, so every answer is filtered by the path of this
+# test.
 load helpers
 load history
 
@@ -12,7 +13,7 @@ teardown() {
 	strata_teardown
 }
 
-# disk: an empty btrfs at disk.
+# disk: make an empty btrfs at disk.
 disk() {
 	need_root
 	need mkfs.btrfs btrfs
@@ -24,7 +25,7 @@ disk() {
 
 vol() { btrfs -q subvolume "$@"; }
 
-# also_at DIR SUBVOLUME: mount a subvolume of the disk there, too.
+# also_at DIR SUBVOLUME: mount a subvolume of the disk at DIR, too.
 also_at() {
 	mkdir -p "$1"
 	mount -o subvol="$2" "$(findmnt -no SOURCE --target disk | sed 's/\[.*//')" "$1"
@@ -32,21 +33,22 @@ also_at() {
 
 asking() { strata query --provider btrfs "$@"; }
 
-# q JQ-FILTER METHOD...: what the filter makes of the reply, compact, with ~ for this directory.
+# q JQ-FILTER METHOD...: print the result of the filter for the reply.  The result is compact, with
+# ~ for this directory.
 q() {
 	local filter=$1
 	shift
 	asking "$@" | jq -c "$filter" | sed "s:${PWD#/}:~:g; s:/~:~:g"
 }
 
-# Names of datasets and snapshots of this test.
+# datasets: print the datasets of this test.  snapshots: print the names of its snapshots.
 datasets() { q '[.datasets[] | select(.name | startswith("'"${PWD#/}"'")) | [.name, .type, .mountpoint]]' list_datasets; }
 snapshots() { q '[.snapshots[] | .snap]' list_snapshots dataset="${PWD#/}/$1"; }
 
-# of DATASET@NAME: its whole name.
+# of DATASET@NAME: print the full name.
 of() { echo "${PWD#/}/$1"; }
 
-# info N TYPE DATE DESCRIPTION [CLEANUP]: the info.xml of snapper, as it writes it.
+# info N TYPE DATE DESCRIPTION [CLEANUP]: write an info.xml as snapper does.
 info() {
 	printf '<?xml version="1.0"?>\n<snapshot>\n  <type>%s</type>\n  <num>%s</num>\n  <date>%s</date>\n' "$2" "$1" "$3"
 	[ "$2" != post ] || printf '  <pre_num>%s</pre_num>\n' $(($1 - 1))
@@ -55,14 +57,14 @@ info() {
 	printf '  <userdata>\n    <key>important</key>\n    <value>yes</value>\n  </userdata>\n</snapshot>\n'
 }
 
-# snapper SUBVOLUME N TYPE DESCRIPTION [CLEANUP]: what 'snapper create' leaves.
+# snapper SUBVOLUME N TYPE DESCRIPTION [CLEANUP]: make the files that 'snapper create' makes.
 snapper() {
 	mkdir "$1/.snapshots/$2"
 	info "$2" "$3" "2025-01-0$2 10:00:00" "$4" "${5:-}" >"$1/.snapshots/$2/info.xml"
 	vol snapshot -r "$1" "$1/.snapshots/$2/snapshot"
 }
 
-# home: a subvolume with three snapshots of snapper, mounted at home.
+# home: make a subvolume with three snapshots of snapper, and mount it at home.
 home() {
 	disk
 	vol create disk/@home
@@ -87,7 +89,7 @@ home() {
 	is "$(snapshots home)" '["1","2","3"]'
 	is "$(q '[.snapshots[] | [.name, .dataset, .kind, .message, .cleanup]]' list_snapshots dataset="$(of home)")" \
 		'[["~/home@1","~/home","single","timeline","timeline"],["~/home@2","~/home","pre","apt <install> &c",null],["~/home@3","~/home","post",null,null]]'
-	# The kernel knows when they were made here, better than the file.
+	# The creation time of the kernel is preferred to that in the file.
 	now=$(date +%s)
 	[ "$(asking list_snapshots dataset="$(of home)" | jq "[.snapshots[] | select(.creation > $now - 300 and .creation <= $now)] | length")" = 3 ]
 	is "$(q '[.datasets[] | select(.name == "'"$(of home)"'") | .avail > 1000000]' list_datasets)" '[true]'
@@ -117,7 +119,8 @@ home() {
 	home
 	traced strace -f -o trace.txt -e trace=read,pread64 "$STRATA" query --provider btrfs versions_of dataset="$(of home)" path=kept >out.json
 	is "$(jq '.versions | length' out.json)" 1
-	# In all snapshots a file has one inode: of kept and of keep, which is only in the first two, one read each.
+	# A file has the same inode in all snapshots.  So the file kept, and the file keep, which
+	# only the first two snapshots have, are read once each.
 	traced strace -f -o trace.txt -e trace=read,pread64 "$STRATA" query --provider btrfs versions_of dataset="$(of home)" path=d/keep >out.json
 	is "$(jq -c '[.versions[].snapshots | length]' out.json)" '[2]'
 	is "$(grep -cE 'read(64)?\([0-9]+, "keep' trace.txt)" 1
@@ -139,13 +142,14 @@ home() {
 		echo two >disk/@/f
 	done
 	also_at root @
-	# What is mounted has the name of that place; @home is only seen below the top.
+	# A mounted subvolume is named after its mount point.  @home is visible only below the top.
 	is "$(datasets)" '[["~/disk/_home","subvolume","~/disk/@home"],["~/root","subvolume","~/root"]]'
 	is "$(snapshots root)" '["2025-01-01_10-00-01","2025-01-02_10-00-01"]'
 	is "$(snapshots disk/_home)" '["2025-01-01_10-00-01","2025-01-02_10-00-01"]'
 	is "$(q .content read_file snapshot="$(of root)@2025-01-01_10-00-01" path=f)" '"one\n"'
 	is "$(q '[.changes[].path]' diff_snapshots snap_a="$(of root)@2025-01-01_10-00-01" snap_b="$(of root)@2025-01-02_10-00-01")" '["f"]'
-	# Restored: @ is a new subvolume made from a snapshot, and what it was is one more snapshot.
+	# After a restore, @ is a new subvolume made from a snapshot, and the old one is a further
+	# snapshot.
 	umount root
 	mkdir disk/timeshift-btrfs/snapshots/2025-01-03_10-00-01
 	mv disk/@ disk/timeshift-btrfs/snapshots/2025-01-03_10-00-01/@
@@ -167,7 +171,8 @@ home() {
 	vol snapshot disk/snaps/before disk/writable
 	vol create disk/other
 	is "$(datasets)" '[["~/disk/data","subvolume","~/disk/data"]]'
-	# Names that two have are told apart by the directory; bytes that names cannot have are '_'.
+	# Equal names are distinguished by the directory.  Bytes that names cannot contain are
+	# replaced by '_'.
 	is "$(snapshots disk/data)" '["data.20250101T0000","snaps:before","2025-01-03","2025-01-04","disk:before","again_1"]'
 	# A writable snapshot is a subvolume of its own, and may have snapshots.
 	vol snapshot -r disk/writable disk/snaps/writable.1
@@ -191,11 +196,11 @@ home() {
 		vol delete disk/$line.20250101 disk/$line.20250102 disk/$line
 	done
 	is "$(datasets)" '[["~/disk/bk/home","subvolume","~/disk/bk"],["~/disk/bk/root","subvolume","~/disk/bk"]]'
-	# They were all received now; the names say when they were made.
+	# All snapshots were received just now, so the times come from their names.
 	is "$(q '[.snapshots[] | [.snap, (.creation | todate)]]' list_snapshots dataset="$(of disk/bk/home)")" \
 		'[["home.20250101","2025-01-01T00:00:00Z"],["home.20250102","2025-01-02T00:00:00Z"]]'
 	is "$(q '[.changes[] | [.op, .path]]' diff_snapshots snap_a="$(of disk/bk/home)@home.20250101" snap_b="$(of disk/bk/home)@home.20250102")" '[["M","f"]]'
-	# Restored, the subvolume has its line again.
+	# After a restore, the subvolume has its snapshots again.
 	vol snapshot disk/bk/home.20250102 disk/home
 	is "$(datasets)" '[["~/disk/bk/root","subvolume","~/disk/bk"],["~/disk/home","subvolume","~/disk/home"]]'
 	is "$(snapshots disk/home)" '["home.20250101","home.20250102"]'
@@ -214,7 +219,7 @@ home() {
 	for n in 7 8 9 10; do
 		fails 1 "strata: no snapshot '$n'" asking read_file snapshot="$(of home)@$n" path=a
 	done
-	# A mount or a directory in the place of a snapshot is not that snapshot.
+	# A mount or a directory in the place of a snapshot does not count as this snapshot.
 	mount -t tmpfs none home/.snapshots/1/snapshot
 	echo fake >home/.snapshots/1/snapshot/a
 	run -0 asking list_snapshots dataset="$(of home)"

@@ -2,20 +2,21 @@
 load helpers
 load history
 
-# asking METHOD...: the reply about the folder bk, on one line.
+# asking METHOD...: print the reply for the folder bk, on one line.
 asking() { strata query --folder bk=bk "$@"; }
 
-# q JQ-FILTER METHOD...: what the filter makes of the reply, compact.
+# q JQ-FILTER METHOD...: print the result of the filter for the reply, compact.
 q() {
 	local filter=$1
 	shift
 	asking "$@" | jq -c "$filter"
 }
 
-# snap NAME DAY: the directory of a snapshot of this day of January 2025.
+# snap NAME DAY: make the directory of a snapshot of this day of January 2025.
 snap() { mkdir -p "bk/$1" && touch -d "2025-01-$2 00:00:00" "bk/$1"; }
 
-# days: bk as rsnapshot makes it, daily.2 being the oldest; all and many is what they share.
+# days: make bk as rsnapshot does.  daily.2 is the oldest.  All snapshots share the files all and
+# many.
 days() {
 	mkdir -p bk/daily.2/d
 	echo one >bk/daily.2/a
@@ -61,7 +62,7 @@ days() {
 	run -1 --separate-stderr strata query --folder ./with=equals list_datasets
 	[[ $stderr == *"cannot be the name of a dataset"*"give it a name: NAME="* ]]
 	is "$(strata query --folder w=./with=equals list_datasets | jq -r '.datasets[].name')" w
-	# The same folder twice is one; two folders of one name are an error.
+	# If the same folder is given twice, it counts once.  Two folders of one name are an error.
 	is "$(strata query --folder bk --folder ./bk list_datasets | jq '.datasets | length')" 1
 	fails 1 "strata: two folders have the name 'x'" strata query --folder x=bk --folder x=.hidden list_datasets
 	is "$(strata query --folder x=bk --folder y=bk list_datasets | jq -c '[.datasets[].name]')" '["x","y"]'
@@ -148,7 +149,7 @@ days() {
 	is "$(q '[.by_class[] | [.class, .count, (.earliest_creation | todate), (.latest_creation | todate), .unique_bytes]]' snapshot_cadence dataset=bk)" \
 		'[["hourly",1,"2025-01-09T00:00:00Z","2025-01-09T00:00:00Z",null],["daily",2,"2025-01-02T00:00:00Z","2025-01-08T00:00:00Z",null],["other",1,"2025-01-01T00:00:00Z","2025-01-01T00:00:00Z",null]]'
 	is "$(q '[.dataset, .biggest_gap_seconds, .biggest_gap_between]' snapshot_cadence)" '[null,null,null]'
-	# older_than does not include its bound.
+	# older_than excludes snapshots of exactly that time.
 	is "$(q '[.older_than_unix, .truncated, [.snapshots[].snap]]' stale_snapshots older_than=2025-01-08)" \
 		'[1736294400,false,["other","daily.1"]]'
 	is "$(q '[.truncated, [.snapshots[].snap]]' stale_snapshots older_than=2025-01-08 max_results=2)" '[false,["other","daily.1"]]'
@@ -172,7 +173,7 @@ days() {
 		'["bk@daily.2","bk@daily.1"]'
 	is "$(q '[.matches[] | [.path, .text, .first.snapshot, .last.snapshot]]' grep_history dataset=bk pattern='one|two|gone')" \
 		'[["a","one","bk@daily.2","bk@daily.2"],["d/gone","gone","bk@daily.2","bk@daily.1"],["a","two","bk@daily.1","bk@daily.0"]]'
-	# d/keep is one inode in all three, so it is read once.
+	# d/keep is one inode in all three snapshots, so it is read once.
 	is "$(q .searched_contents grep_history dataset=bk pattern=x)" 5
 	is "$(q '[.first.snapshot]' first_appearance dataset=bk path=new)" '["bk@daily.0"]'
 	is "$(q '[.last.snapshot]' last_appearance dataset=bk path=d/gone)" '["bk@daily.1"]'
@@ -184,7 +185,7 @@ days() {
 	traced strace -f -o trace.txt -e trace=read,pread64,openat,openat2,open "$STRATA" query --folder bk=bk file_history dataset=bk path=d/keep >out.json
 	is "$(jq -c '[.versions[].present]' out.json)" '[true,true,true]'
 	run ! grep -E 'pread64?\([0-9]+, "keep' trace.txt
-	# Compared by inode: nothing of d/keep is read, what a new inode has is.
+	# Files are compared by inode.  d/keep is not read, and a file with a new inode is read.
 	traced strace -f -o trace.txt -e trace=pread64 "$STRATA" query --folder bk=bk diff_snapshots snap_a=bk@daily.2 snap_b=bk@daily.1 >out.json
 	is "$(jq -c '[.changes[].path]' out.json)" '["a"]'
 	run ! grep -F '"keep' trace.txt
@@ -225,7 +226,7 @@ days() {
 			'[["R","file","single","other/moved"],["R","dir","lib","source"]]'
 		is "$(q .deleted find_deleted dataset=bk)" '[]'
 		is "$(q .written_bytes size_delta snap_a=bk@a snap_b=bk@b)" 0
-		# With a change inside it is no longer the same directory.
+		# After a change in it, the directory is no longer the same.
 		echo changed >bk/b/source/sub/file
 		[ $copy = -a ] || continue
 		is "$(q '[.changes[] | [.op, .path, .new_path]]' diff_snapshots snap_a=bk@a snap_b=bk@b)" \
@@ -242,7 +243,7 @@ days() {
 	touch -d 2024-02-02 bk/b/f
 	touch -d 2025-01-01 bk/a bk/b bk/c
 	is "$(q '[.changes[] | [.op, .path, .what]]' diff_snapshots snap_a=bk@a snap_b=bk@b)" '[["M","f",["mtime"]]]'
-	# The same size and time, but another inode: only the content tells.
+	# Size and time are the same, but the inode differs, so only the content shows the change.
 	is "$(q '[.changes[] | [.op, .path, .what]]' diff_snapshots snap_a=bk@a snap_b=bk@c)" '[["M","f",["content"]]]'
 	is "$(q .identical file_diff snap_a=bk@a snap_b=bk@b path=f)" true
 	is "$(q .identical file_diff snap_a=bk@a snap_b=bk@c path=f)" false
@@ -283,12 +284,12 @@ days() {
 		echo "$i" >bk/day.$((9 - i))/n
 		touch -d 2025-01-0$i bk/day.$((9 - i))
 	done
-	# true from 3 to 4 and from 6 on
+	# The condition is true in the snapshots 3 to 4, and from 6 on.
 	for i in 3 4 6 7; do touch bk/day.$((9 - i))/there && touch -d 2025-01-0$i bk/day.$((9 - i)); done
 	reply=$(asking bisect_change dataset=bk path=there predicate='{"kind":"exists"}')
 	is "$(jq -c '[.earliest_value, .latest_value, .transition.from_value, .transition.to_value]' <<<"$reply")" '[false,true,false,true]'
 	[[ $(jq -r .transition.to_snapshot <<<"$reply") =~ ^bk@day\.(6|3)$ ]]
-	# With the same value at both ends, no change is claimed, although there are two.
+	# If both ends have the same value, no change is reported, although there are two.
 	rm bk/day.3/there bk/day.2/there
 	touch -d 2025-01-06 bk/day.3
 	touch -d 2025-01-07 bk/day.2
@@ -339,7 +340,7 @@ days() {
 	run -1 asking read_file snapshot=bk@a 'path="m\u0000"'
 }
 
-# deep DIR LEVELS TEXT: a file 'leaf' with the text, that many directories below DIR.
+# deep DIR LEVELS TEXT: make a file 'leaf' with the text, LEVELS directories below DIR.
 deep() {
 	python3 - "$@" <<-'END'
 		import os, sys
@@ -398,7 +399,8 @@ deep() {
 	is "$(jq -c '[[.matches[].path], .unreadable]' out.json)" '[["w"],2]'
 	as_nobody size_breakdown snapshot=bk@a path=
 	is "$(jq -c '[.total_bytes, .unreadable]' out.json)" '[4,1]'
-	# A directory that one snapshot lets nobody read has changed; what is in it is not known.
+	# A directory that is unreadable in one snapshot counts as changed.  Its entries are not
+	# known.
 	mkdir bk/b/closed bk/b/named
 	cp -p bk/a/z bk/b/z 2>/dev/null || touch bk/b/z
 	as_nobody diff_snapshots snap_a=bk@a snap_b=bk@b

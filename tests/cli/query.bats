@@ -2,7 +2,7 @@
 load helpers
 load history
 
-# q JQ-FILTER METHOD...: what the filter makes of the reply, compact.
+# q JQ-FILTER METHOD...: print the result of the filter for the reply, compact.
 q() {
 	local filter=$1
 	shift

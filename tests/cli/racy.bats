@@ -1,8 +1,8 @@
-# racy: an edit that size and mtime do not show is caught.
+# racy: an edit that does not change size and mtime is captured.
 load helpers
 load history
 
-# caught TEXT: the next commit has it.
+# caught TEXT: the next commit contains the text.
 caught() {
 	strata commit -m "$1" >/dev/null
 	is "$(strata cat HEAD:file)" "$1"

@@ -1,4 +1,4 @@
-# restore: bringing back single paths.
+# restore: brings back single paths.
 load helpers
 load history
 

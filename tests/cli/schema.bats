@@ -1,10 +1,11 @@
-# schema: every operation has a schema, and replies are as it says.
+# schema: every operation has a schema, and its replies have the form of the schema.
 load helpers
 load history
 load rootfs
 load owner
 
-# as_described OPERATION -- ARGUMENT...: what it replies with --json fits its schema.
+# as_described OPERATION -- ARGUMENT...: the reply with --json has the form of the operation's
+# schema.
 as_described() {
 	local name=$1 words
 	shift 2
@@ -16,10 +17,10 @@ as_described() {
 	echo "$name" >>described
 }
 
-# asked METHOD KEY=VALUE...
+# asked METHOD KEY=VALUE...: the reply to a query has the form of the method's schema.
 asked() { COMMAND=query as_described "$1" -- "$@"; }
 
-# answered METHOD KEY=VALUE...: what the owner answers fits the schema.
+# answered METHOD KEY=VALUE...: the answer of the owner has the form of the method's schema.
 answered() {
 	strata help --schema "$1" >schema.json
 	strata ctl "$@" >reply.json
@@ -45,11 +46,11 @@ teardown() { end_owner; }
 	is "$(jq -r '.[] | select(.description == null or .request.properties == null or .result.properties == null) | .name' all.json)" ""
 	is "$(jq -r '.[].request.properties[] | select(.description == null)' all.json)" ""
 	is "$(jq -r '.[].name' all.json | sort | uniq -d)" ""
-	# Every command that does something is one of them, or has a word of its own behind it.
+	# Every command is an operation, or has further words that are operations.
 	for name in $(strata help | sed -n 's/^  \([a-z-]*\) .*/\1/p' | grep -vxE 'help|version|policy' | tr - _); do
 		jq -e --arg name "$name" 'any(.[]; .name == $name)' all.json >is || { echo "$name has no schema"; return 1; }
 	done
-	# What a query can be asked is read-only; the names of methods are those of the agent.
+	# All query methods are read-only, and their names are those of the agent.
 	strata query agent_info --json >agent.json
 	for name in $(jq -r '.methods[]' agent.json); do
 		is "$(jq -r --arg name "$name" '.[] | select(.name == $name) | .read_only' all.json)" true
@@ -58,7 +59,8 @@ teardown() { end_owner; }
 	is "$(jq -r '.[] | select(.name == "read_file") | .request.required | join(" ")' all.json)" "snapshot path"
 	is "$(jq -c '.[] | select(.name == "read_file") | .request.properties.max_bytes | [.type, .minimum, .default, .maximum]' all.json)" \
 		'["integer",1,1048576,4194304]'
-	# So is every method of the control socket, and what only strata itself calls is in no list.
+	# Every method of the control socket has a schema.  Methods that only strata calls are in no
+	# list.
 	for name in $(strata ctl help); do
 		jq -e --arg name "$name" 'any(.[]; .name == $name)' all.json >is || { echo "$name has no schema"; return 1; }
 	done
@@ -183,7 +185,7 @@ teardown() { end_owner; }
 	asked file_diff snap_a="$a" snap_b="$b" path=dir/new
 	asked content_grep snapshot="$b" pattern=line
 	asked grep_history dataset="$dataset" pattern=line
-	# None is left out.
+	# The test has left out no method.
 	strata query agent_info --json | jq -r '.methods[]' | sort >methods
 	sort -u described >asked
 	diff -u methods asked

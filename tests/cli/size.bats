@@ -1,4 +1,4 @@
-# size: what a change adds to the store.
+# size: the bytes that a change adds to the store.
 load helpers
 load history
 
@@ -44,7 +44,7 @@ adds() {
 	adds 4096
 	cp -p $W/moved $W/copy
 	adds 8192
-	# A chunk is 1 MiB on average and 4 MiB at most.
+	# A chunk has 1 MiB on average, and 4 MiB at most.
 	printf x >>$W/moved
 	adds $((4 * 1048576 + 65536))
 	printf x | dd of=$W/moved bs=1 seek=30000000 conv=notrunc status=none

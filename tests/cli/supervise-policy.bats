@@ -1,4 +1,4 @@
-# supervise --policy: the agent stays under the policy, however often it is started.
+# supervise --policy: the agent is under the policy each time it is started.
 load helpers
 load history
 load rootfs
@@ -12,7 +12,7 @@ setup() {
 	echo "the secret" >src/root/.ssh/id_rsa
 	cat >src/agent <<-'EOF'
 		#!/bin/sh
-		# Says what it gets at, works, and goes on for ever.
+		# The agent prints the files that it can read, works, and goes on for ever.
 		key=$(cat /root/.ssh/id_rsa 2>/dev/null)
 		(echo x >/outside) 2>/dev/null && key="$key outside"
 		echo "agent: '$key'"
@@ -32,14 +32,14 @@ starts() { grep -c '^agent:' owner.out; }
 started() { [ "$(starts)" = "$1" ]; }
 said() { grep -qF "$1" owner.err; }
 works() { [ "$(strata ls HEAD:work --json 2>/dev/null | jq '.entries | length')" -ge "$1" ] 2>/dev/null; }
-# denied_in NODE: the paths that the node says writing was denied to.
+# denied_in NODE: print the paths for which the node lists denied writes.
 denied_in() { strata show "$1" --json | jq -c '[.denials[]? | select(.what == "write") | .subject]'; }
 
 @test "started again after a rollback, the agent is under the policy that was read first" {
 	own supervise --policy policy.json --denials denials.jsonl --cwd /work -- /agent
 	wait_for works 2
 	strata tag good >/dev/null
-	# Neither a policy that allows everything nor none at all makes a difference.
+	# A policy that allows everything, and no policy, give the same result.
 	echo '{"preset": "open"}' >policy.json
 	strata checkout good >/dev/null
 	wait_for started 2
@@ -52,7 +52,7 @@ denied_in() { strata show "$1" --json | jq -c '[.denials[]? | select(.what == "w
 	kill -TERM "$owner"
 	ended 143
 	is "$(sort -u owner.out)" "agent: ''"
-	# Each of them was denied the same, which was said when it ended.
+	# Each of the agents got the same denial, which was printed at its end.
 	is "$(jq -s 'map(select(.path == "/outside")) | length' denials.jsonl)" 3
 	is "$(grep -c "strata: denied: write /outside (fs.allow_write" owner.err)" 3
 	said "rolled back to"
@@ -95,9 +95,9 @@ denied_in() { strata show "$1" --json | jq -c '[.denials[]? | select(.what == "w
 	is "$(strata ctl exec shell='echo x >/outside' no_commit=true | jq '[.exit_status, .denials]' -c)" '[0,[]]'
 	run -1 strata exec --policy policy.json --cwd /work -- sh -c 'echo x >/inside'
 	[[ $output == *"denied: write /inside (fs.allow_write"* ]]
-	# The file is one of the owner's directory.
+	# The path is relative to the directory of the owner.
 	is "$(cd home && strata ctl exec policy=policy.json cwd=/work shell='echo x >/inside' | jq '[.exit_status, .denials[0].subject]' -c)" '[1,"/inside"]'
-	# One that goes on has a policy and a file of denials, too.
+	# A command that goes on also has a policy and a file of denials.
 	strata ctl spawn policy=policy.json denials="$PWD/spawned" cwd=/work shell='echo x >/inside' >/dev/null
 	wait_for test -s spawned
 	is "$(jq -r .path spawned)" /inside
@@ -105,7 +105,7 @@ denied_in() { strata show "$1" --json | jq -c '[.denials[]? | select(.what == "w
 
 @test "a command gets at its own descriptors, and a request at none of the owner's" {
 	own supervise -- sleep 100
-	# The owner does not get descriptor 9, and does not have one either.
+	# The owner does not get descriptor 9 from this process, and has no such descriptor itself.
 	run -1 strata exec -q --policy policy.json --denials 9 --cwd /work -- sh -c 'echo x >/outside' 9>nine
 	is "$(jq -r .path nine)" /outside
 	run -1 strata exec -q --policy - --cwd /work -- sh -c 'echo x >/outside' <policy.json

@@ -1,4 +1,4 @@
-# tag: names for nodes.
+# tag: gives names to nodes.
 load helpers
 load history
 

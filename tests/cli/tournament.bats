@@ -1,4 +1,4 @@
-# tournament: candidates in forks of one node, and the one that passes is kept.
+# tournament: runs candidates in forks of one node, and keeps the one that passes.
 load helpers
 load history
 load rootfs
@@ -8,12 +8,12 @@ setup() {
 	mini_rootfs src
 	begin
 	first=$(strata head)
-	# An argument nobody else's processes have.
+	# An argument that no other process has.
 	mark=$((SRANDOM % 900000000 + 100000000))
 }
 
 teardown() {
-	# Ends what runs in it.
+	# Ends the programs in the workspace.
 	strata checkout HEAD >/dev/null 2>&1 || true
 	strata_teardown
 }
@@ -23,7 +23,8 @@ only_main() {
 	is "$(ls env/work)" main
 	is "$(find env/run -name '*tournament*')" ""
 }
-# One of its commands: the tournament itself has none of its own with just this argument.
+# Whether a command of this test runs.  The tournament itself has no argument that consists only of
+# the mark.
 runs() { grep -qlszx -e "$mark" /proc/[0-9]*/cmdline; }
 eventually() {
 	for _ in {1..250}; do
@@ -33,9 +34,9 @@ eventually() {
 	echo "not within 5 s: $*"
 	return 1
 }
-# A process that looks after layers goes on for a moment, with the arguments of the tournament.
+# The process that maintains layers goes on for a moment, with the arguments of the tournament.
 gone() { ! grep -qalsF -e "$mark" /proc/[0-9]*/cmdline; }
-# race OPTION...: with --json, into out.json.
+# race OPTION...: run a tournament with --json.  The output goes to out.json.
 race() { strata tournament --json "$@" >out.json; }
 of() { jq -c "$1" out.json; }
 
@@ -81,7 +82,7 @@ of() { jq -c "$1" out.json; }
 	is "$(of '[.candidates[] | [.name, .command, .exit_status, .test_exit, .score, .cancelled, .passed, .timed_out, .error]]')" \
 		'[["candidate-1","sleep 0.3; echo 3 >/root/n",0,3,null,false,false,false,null],["candidate-2","echo 0 >/root/n",0,0,null,false,true,false,null],["candidate-3","exit 7",7,null,null,false,false,false,null]]'
 	is "$(of '[.candidates[] | (.seconds | type), (.node | test("^[0-9a-f]{12}$")), (.log | test("/log/tournament-1/candidate-[123].log$"))] | unique')" '[true,"number"]'
-	# Each a branch of its own.
+	# Each candidate makes a branch of its own.
 	is "$(for n in $(jq -r '.candidates[].node' out.json); do strata show "$n" --json | jq -r .parent; done | sort -u)" "$first"
 }
 
@@ -186,7 +187,7 @@ of() { jq -c "$1" out.json; }
 		"trap 'exit 0' TERM; sleep $mark & wait"
 	is "$(of '[.winner, [.candidates[] | .timed_out]]')" '["candidate-3",[true,true,false,true]]'
 	is "$(of '[.candidates[] | [.exit_status, .test_exit]]')" '[[143,null],[0,143],[0,0],[0,null]]'
-	# What it did until then is a branch all the same.
+	# The changes of the killed candidate are a branch, too.
 	strata ls "$(jq -r '.candidates[0].node' out.json):root" | grep -q new
 	eventually gone
 }
@@ -194,7 +195,7 @@ of() { jq -c "$1" out.json; }
 @test "no more than --jobs run at a time" {
 	line='cut -d " " -f 1 /proc/uptime; sleep 0.2; cut -d " " -f 1 /proc/uptime'
 	race --all --jobs 2 --no-adopt --test true -- "$line" "$line" "$line" "$line" "$line" "$line"
-	# +1 where one begins, -1 where it ends: never more than two.
+	# Add 1 where a candidate begins, and -1 where it ends.  The sum is never more than two.
 	for log in $(jq -r '.candidates[].log' out.json); do
 		grep -E '^[0-9.]+$' "$log" | sed '1s/$/ 1/; 2s/$/ -1/'
 	done | sort -k1,1n -k2,2n | awk '{ n += $2; if (n > most) most = n } END { print most, n }' >most
@@ -220,7 +221,7 @@ scored
 	is "$(stat -c %a "$log")" 600
 }
 
-# with_tests: a base with what tests in it.
+# with_tests: make a base that contains its tests.
 with_tests() {
 	do_in 'mkdir -p /app/tests /app/src; cd /app
 		printf "#!/bin/sh\ngrep -q right /app/src/answer\n" >run; chmod 755 run
@@ -248,10 +249,10 @@ with_tests() {
 	is "$(in_env tail -n 1 /app/run)" "# better"
 	is "$(in_env cat /app/src/answer)" right
 	clean
-	# Only named, not run.
+	# The file is only named, and not executed.
 	race --base "$first" --test 'grep -q right /app/src/answer' -- 'echo right >/app/src/answer'
 	is "$(of '[.winner, .candidates[0].judge_changed]')" '["candidate-1",[]]'
-	# A directory that tests loses what was added to it.
+	# A file that a candidate adds to a directory of tests is removed before the test.
 	race --base "$first" --no-adopt --test 'ls /app/tests | grep -qv one' -- 'echo x >/app/tests/two' || true
 	is "$(of '[.winner, .candidates[0].judge_changed]')" '[null,["app/tests"]]'
 }
@@ -282,7 +283,7 @@ with_tests() {
 	is "$(grep -c '^== [0-9]* bytes were left out here$' "$log")" 1
 	grep -qx tested "$log"
 	grep -qx last "$log"
-	# What came: all of it is accounted for.
+	# The log and the bytes that were left out are the whole output.
 	left=$(sed -n 's/^== \([0-9]*\) bytes were left out here$/\1/p' "$log")
 	[ $((left + $(stat -c %s "$log"))) -ge 20000000 ]
 	is "$(of '.candidates[0].score')" 7
@@ -329,7 +330,7 @@ with_tests() {
 		is "$(strata workspaces | wc -l)" 4
 	}
 	leave
-	# A person may call a workspace like that.
+	# A user may give such a name to a workspace.
 	strata fork tournament-1-9 >/dev/null
 	race --test true -- true
 	is "$(strata workspaces --json | jq -c '[.workspaces[].name]')" '["main","tournament-1-9"]'
@@ -407,7 +408,7 @@ with_tests() {
 	[[ $stderr == *"/bin/sh"* ]]
 	is "$output" ""
 	only_main
-	# When a candidate removes it, that one has failed.
+	# A candidate that removes the shell fails.
 	race --base "$first" --all --test true -- 'rm /bin/sh' true
 	is "$(of '[.winner, .candidates[0].test_exit]')" '["candidate-2",127]'
 }

@@ -1,13 +1,14 @@
-# userns-root: uid 0 of a user namespace, as in containers without privilege.
+# userns-root: uid 0 of a user namespace, as in containers without privileges.
 #
-# Two kinds: with one id only (unshare -Ur), and with a range of ids (rootless podman).  The ids are those of an
-# ordinary user where one runs this; of root the one id is that of root of the machine, and the range is somebody else's.
+# There are two kinds: a namespace with one id (unshare -Ur), and one with a range of ids (rootless
+# podman).  If an ordinary user runs these tests, the ids are those of that user.  If root runs
+# them, the one id is that of the machine's root, and the range belongs to no user.
 load helpers
 load history
 load rootfs
 load owner
 
-FIRST_ID=1000000000 # of the range that root lends
+FIRST_ID=1000000000 # first id of the range that root provides
 FEW_IDS=65536
 
 setup() {
@@ -30,7 +31,8 @@ teardown() {
 	[ -z "$keeper" ] || kill -KILL "$keeper" 2>/dev/null || true
 }
 
-# keep COMMAND...: a process that keeps the namespace it makes alive; it is left without its ids.
+# keep COMMAND...: start a process in the namespace that COMMAND makes, which keeps the namespace
+# alive.
 keep() {
 	"$@" sh -c 'echo >kept; exec sleep 1000' >/dev/null 2>&1 3>&- &
 	keeper=$!
@@ -53,13 +55,13 @@ be() {
 		chown "$2:$2" env home src out .
 	fi
 	ns=(nsenter --target "$keeper" --user)
-	# Where there is one id, it is ours already.
+	# With one id, this process already has it.
 	if [ "$kind" = alone ]; then ns+=(--preserve-credentials); else ns+=(--setuid 0 --setgid 0); fi
 }
 
 strata() { "${ns[@]}" "$STRATA" "$@"; }
 
-# seen: by programs inside; nothing else than HEAD is there.
+# right: programs in the sandbox see the tree of HEAD, and nothing differs from HEAD.
 right() {
 	seen >seen.now
 	is "$(strata status --json | jq -c '[.dirty, .dirty_paths]')" '[0,[]]'
@@ -100,7 +102,7 @@ history_of() { # KIND
 	strata redo >/dev/null
 	right
 	diff seen.first seen.now
-	# Forks, a race between them, and what nobody needs any more.
+	# Make forks, run a tournament between them, and then remove the forks that are not needed.
 	strata fork --count 2 try "$near" >/dev/null
 	strata -w try1 exec -q -- sh -ec 'echo 1 >/srv/try'
 	is "$(strata -w try2 exec --no-commit -- sh -c 'cat /srv/a; ls /srv/try 2>/dev/null')" 1
@@ -131,7 +133,7 @@ commands_of() { # KIND
 		[[ $stderr == *"the sandbox has no id 33"* ]]
 	fi
 	is "$(strata exec --no-commit --net none -- ls /sys/class/net)" lo
-	# Files of the machine.
+	# Use files of the machine.
 	echo given >out/given
 	is "$(strata exec --no-commit --bind "$PWD/out:/srv:ro" -- sh -c 'cat /srv/given; touch /srv/no 2>/dev/null || echo refused')" \
 		$'given\nrefused'
@@ -142,7 +144,7 @@ commands_of() { # KIND
 	is "$(in_env cat /root/copy)" given
 	"${ns[@]}" "$STRATA" cp work:/root/copy home/copy >/dev/null
 	is "$(cat home/copy)" given
-	# What goes on after its command, and a shell.
+	# Leave a program running after its command, and start a shell.
 	strata exec -q -- sh -c 'sleep 1000 >/dev/null 2>&1 & echo 1 >/root/running'
 	is "$(strata ps --json | jq -c '[.processes[].argv]')" '[["sleep","1000"]]'
 	is "$(in_env cat /root/running)" 1
@@ -211,7 +213,7 @@ owners_of() { # KIND
 @test "one id: daemon and supervise" { owners_of alone; }
 @test "a range of ids: daemon and supervise" { owners_of range; }
 
-# ------------------------------------------------------------------- whose ids
+# ------------------------------------------------------------ owners of the ids
 
 @test "files of several owners are not for who has one id" {
 	[ "$(command id -u)" = 0 ] || has_subids || unavailable "not root"
@@ -244,7 +246,7 @@ owners_of() { # KIND
 	ns=(nsenter --target "$keeper" --user --setuid 0 --setgid 0)
 	right
 	diff seen.here seen.now
-	# What runs was started on the other side: the holder starts commands for both.
+	# The program was started on the other side.  The holder starts commands for both sides.
 	strata exec -q -- sh -c 'sleep 1000 >/dev/null 2>&1 &'
 	(ns=(); in_env cat /root/theirs; strata checkout HEAD) >/dev/null
 	(ns=(); strata exec -q -- sh -c 'sleep 1000 >/dev/null 2>&1 &')

@@ -1,4 +1,4 @@
-# version: which strata this is.
+# version: prints the version of strata.
 load helpers
 load history
 

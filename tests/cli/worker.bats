@@ -9,7 +9,7 @@ setup() {
 	ws=$BATS_TEST_TMPDIR/ws
 	printf 'outside\n' >out/file
 	export PYTHONPATH=$BATS_TEST_DIRNAME/../../clients/python PYTHONDONTWRITEBYTECODE=1
-	# A leak detector stops the threads of a worker, by calls that its filter refuses.
+	# A leak detector stops the threads of a worker by calls that the worker's filter refuses.
 	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 	export WS=$ws OUT=$BATS_TEST_TMPDIR/out SOCKET=$BATS_TEST_TMPDIR/sock
 }
@@ -19,7 +19,7 @@ teardown() {
 	strata_teardown
 }
 
-# A program with a worker w in ws, and what most need.
+# Writes a program with a worker w in ws, and the imports that most tests need.
 client() { # [OPTION of worker]...
 	OPTIONS=$* python3 -c "
 import os, socket, struct, subprocess, sys, time
@@ -39,7 +39,7 @@ $(cat)"
 }
 export PROGRAM
 
-# Both programs do the same.
+# Both programs give the same result.
 each_program() {
 	PROGRAM=$STRATA "$@"
 	rm -rf "$ws" && mkdir "$ws"
@@ -153,7 +153,7 @@ assert time.time() - start < 5
 many = [w.start('stat', path=ws) for _ in range(200)]
 assert all(w.finish(n)['is_dir'] for n in reversed(many))
 w.cancel(12345)
-# What was asked for is finished before the end.
+# The worker finishes the request before it ends.
 last = w.start('grep', pattern='x', root=ws)
 w.send({'kind': 'shutdown'})
 assert [w.receive().get('id') for _ in range(2)] == [last, None]

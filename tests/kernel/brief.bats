@@ -1,4 +1,5 @@
-# brief: every family of commands once, for each kind of user; .ci/run does no more than this in the machine.
+# brief: uses each family of commands once, for each kind of user.  .ci/run runs only this file in
+# the virtual machine.
 load users
 
 said() { grep -qF "$1" owner.out; }
@@ -13,22 +14,22 @@ all_families() { # KIND
 	strata checkout "$first" >/dev/null
 	do_in "$FAR"
 	far=$(strata head)
-	# Far and back, and what comes near it.
+	# Check out a distant node and come back, and then visit the nodes near it.
 	at "$near" near
 	strata checkout "$far" >/dev/null
 	is "$(in_env sh -c 'ls /far/* | wc -l')" 319
-	# A fork, beside a program that runs.
+	# Fork a workspace while a program runs.
 	strata exec -q -- sh -c 'sleep 1000 >/dev/null 2>&1 &'
 	strata fork other "$near" >/dev/null
 	is "$(strata -w other exec --no-commit -- cat /srv/near)" 1
 	strata workspaces delete other >/dev/null
-	# A command that is recorded.
+	# Record a command.
 	strata exec -q --trace -- sh -c 'cat /srv/many/1 >/srv/copy'
 	strata show HEAD --json | jq -e .trace >/dev/null
 	strata trace --snapshot-dir "$PWD/home/bundle" -- sh -c "echo 1 >$PWD/home/new"
 	strata trace restore home/bundle --before >/dev/null
 	[ ! -e home/new ]
-	# An agent that is rolled back.
+	# Roll back an agent.
 	strata checkout "$first" >/dev/null
 	"${user[@]}" "$STRATA" supervise -- sh -c 'echo "agent: $(ls /srv)"; sleep 1000' >owner.out 2>owner.err 3>&- &
 	owner=$!
@@ -38,14 +39,14 @@ all_families() { # KIND
 	kill -TERM "$owner"
 	wait "$owner" || true
 	owner=
-	# What nobody needs goes, then everything.
+	# Remove unneeded objects, and then the whole environment.
 	strata checkout "$near" >/dev/null
 	strata delete "$far" >/dev/null
 	strata gc >/dev/null
 	at "$first" first
 	strata fsck >/dev/null
 	strata destroy --yes >/dev/null
-	# Who may not remove the directory itself leaves it empty.
+	# A user who may not remove the directory itself leaves it empty.
 	is "$(ls -A env 2>/dev/null)" ""
 }
 @test "all families: root" { all_families root; }

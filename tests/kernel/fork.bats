@@ -1,4 +1,4 @@
-# fork: workspaces beside each other, also of one in which a program runs.
+# fork: makes workspaces from a workspace, also while a program runs in it.
 load users
 
 forks() {
@@ -17,7 +17,7 @@ forks() {
 	unset STRATA_WORKSPACE
 	right
 	same seen.far seen.now
-	# One in which a program runs.
+	# A program runs in the workspace that is forked.
 	strata exec -q -- sh -ec 'sleep 1000 >/dev/null 2>&1 & echo running >/srv/running'
 	strata fork beside >/dev/null
 	STRATA_WORKSPACE=beside right

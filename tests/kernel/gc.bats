@@ -1,4 +1,4 @@
-# gc: what is not needed goes, and the whole environment, whoever owns its files.
+# gc: removes unneeded objects.  destroy removes the whole environment, with files of every owner.
 load users
 
 collected() {

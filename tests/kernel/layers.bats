@@ -1,9 +1,9 @@
-# layers: more nodes on each other than an overlay can stand on layers.
+# layers: more nodes on each other than an overlay can have layers.
 load users
 
 MANY=70
 
-# A node on the other, more than there can be layers in one mount.
+# Makes each node on top of the last one.  There are more nodes than layers in one mount.
 many_nodes() {
 	local i
 	be "$1"
@@ -24,7 +24,8 @@ many_nodes() {
 @test "many nodes: root" { many_nodes root; }
 @test "many nodes: a user with subordinate ids" { many_nodes sub; }
 
-# What a kernel does not know is found out without an error in its log.
+# Strata finds out which options the kernel does not support.  This must cause no error in the
+# kernel's log.
 @test "the kernel's log has no complaint about options" {
 	be root
 	in_env sh -c :

@@ -1,4 +1,4 @@
-# supervise: an agent that is rolled back from outside.
+# supervise: rolls back an agent from outside.
 load users
 
 AGENT='echo "agent: $(ls /done 2>/dev/null | wc -l) done"

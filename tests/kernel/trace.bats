@@ -1,7 +1,7 @@
-# trace: a command is recorded and undone, with the engine that this kernel allows.
+# trace: records a command and undoes it, with the engine that this kernel allows.
 load users
 
-# in_src COMMAND...: as the user, in the directory src.
+# in_src COMMAND...: run a command as the user, in the directory src.
 in_src() { (cd src && "${user[@]}" "$@"); }
 
 traced_and_undone() { # KIND ENGINE ENGINE-TAKEN
@@ -21,7 +21,7 @@ traced_and_undone() { # KIND ENGINE ENGINE-TAKEN
 	same <(grep -v '^\. ' before.walk) now.walk
 	strata trace restore home/bundle >/dev/null
 	same <(grep -v '^\. ' after.walk) <(walk src --content | grep -v '^\. ')
-	# And in the environment.
+	# Record and undo a command in the environment, too.
 	strata exec -q --trace -- sh -ec 'cat /srv/many/1 >/srv/copy; rm /srv/many/2'
 	right
 	strata show HEAD --json >show.json

@@ -1,21 +1,23 @@
 # users - environments of root, of a user with subordinate ids and of one without.  Use: load users.
 #
-# tests/kernel/machine makes the two users.  What a node says is held against what the programs inside see, by a walk
-# that knows nothing of strata: the node's archive, unpacked by tar, must be the same tree.
+# tests/kernel/machine makes the two users.  The tree of a node is compared with the tree that
+# programs in the sandbox see.  Strata's code is not used for this: the archive of the node,
+# unpacked by tar, must be the same tree.
 # shellcheck shell=bash
 load ../cli/helpers
 load ../cli/history
 load ../cli/rootfs
 load ../cli/owner
 
-# FAR: 300 files, 3 MB; away from the base.  The shell does it without other programs.
+# FAR: makes 300 files with 3 MB, and so a node far from the base.  The shell does this without
+# other programs.
 # shellcheck disable=SC2016,SC2034 # for the shell inside; for the tests
 FAR='mkdir -p /far/0 /far/1 /far/2 /far/3 /far/4 /far/5 /far/6 /far/7 /far/8 /far/9
 	text=$(head -c 7500 /dev/urandom | base64)
 	i=0
 	while [ $i -lt 300 ]; do echo "$i $text" >/far/$((i % 10))/$i; i=$((i + 1)); done'
 
-# Few programs: to make a tree takes its time where the processor is emulated.
+# Use few programs, since making a tree takes long on an emulated processor.
 setup_file() {
 	local name
 	chmod 755 "$BATS_RUN_TMPDIR" "$BATS_FILE_TMPDIR/.." "$BATS_FILE_TMPDIR"
@@ -53,8 +55,8 @@ teardown() {
 	strata_teardown
 }
 
-# be KIND: strata is run by root, or by a user with (sub) or without (plain) subordinate ids, in an environment
-# that has just been made.
+# be KIND: strata is run by root, or by a user with (sub) or without (plain) subordinate ids, in a
+# new environment.
 be() {
 	kind=$1
 	if [ "$kind" != root ]; then
@@ -70,14 +72,15 @@ be() {
 
 strata() { "${user[@]}" "$STRATA" "$@"; }
 
-# The owners are not what they are for who has one id.
+# seen: print the tree that programs see.  For a user with one id, the owners are left out, since
+# they have no meaning.
 seen() {
 	local options=(--content --no-holes)
 	[ "$kind" != plain ] || options+=(--no-owner)
 	in_env /treewalk / "${options[@]}" --one-file-system | own_entries
 }
 
-# told NODE: the same of the archive of a node.
+# told NODE: print the same for the archive of a node.
 told() {
 	local options=(--content --no-holes)
 	[ "$kind" != plain ] || options+=(--no-owner)
@@ -87,7 +90,7 @@ told() {
 	walk unpacked "${options[@]}" | own_entries
 }
 
-# right: programs see what HEAD says, and nothing differs from it.
+# right: programs see the tree of HEAD, and nothing differs from it.
 right() {
 	local node
 	node=$(strata head) && seen >seen.now || return
@@ -96,7 +99,7 @@ right() {
 }
 same() { diff "$1" "$2" >differs || { head -n 20 differs; return 1; }; }
 
-# at NODE NAME: go there, and see what was seen there.
+# at NODE NAME: check out NODE.  Programs must see the same as when NAME was recorded.
 at() {
 	strata checkout "$1" >/dev/null && right && same "seen.$2" seen.now
 }
