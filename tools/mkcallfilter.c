@@ -61,7 +61,7 @@ static const char allowed[] =
 	"mprotect mremap msync munlock munlockall munmap pkey_alloc pkey_free pkey_mprotect "
 	"remap_file_pages "
 	/* processes and threads */
-	"_exit exit exit_group execve execveat fork vfork wait4 waitid waitpid getpgid getpgrp "
+	"_exit exit exit_group fork vfork wait4 waitid waitpid getpgid getpgrp "
 	"getpid getppid getsid gettid setpgid setsid pidfd_open pidfd_send_signal process_mrelease "
 	"prctl arch_prctl modify_ldt get_thread_area set_thread_area set_tid_address "
 	"get_robust_list set_robust_list rseq futex futex_time64 futex_wait futex_waitv futex_wake "
@@ -154,6 +154,15 @@ static const struct {
 	{ "futimesat", 0, 1, N, N, N },
 	{ "utimensat", 0, 1, N, N, N },
 	{ "utimensat_time64", 0, 1, N, N, N },
+};
+
+/* Calls that execute a program: allowed, and notified of if CALLFILTER_EXEC is explained. */
+static const struct {
+	const char *name;
+	int8_t dirfd, path;
+} executing[] = {
+	{ "execve", N, 0 },
+	{ "execveat", 0, 1 },
 };
 
 /*
@@ -323,6 +332,9 @@ static void allow_calls(const struct filter *filter)
 	add_list(filter, SCMP_ACT_ALLOW, allowed);
 	add_list(filter, SCMP_ACT_ERRNO(ENOSYS), absent);
 	allow_changes(filter);
+	for (size_t i = 0; i < COUNT(executing); i++)
+		if (!has(filter, CALLFILTER_EXEC) || !has(filter, CALLFILTER_EXPLAIN))
+			add(filter, SCMP_ACT_ALLOW, executing[i].name, NULL, 0);
 	allow_sockets(filter);
 	add(filter, SCMP_ACT_ALLOW, "ioctl", NULL, 0);
 	for (size_t i = 0; i < COUNT(personalities); i++)
@@ -471,6 +483,12 @@ static void print_call(uint32_t nr, const char *name)
 			printf("\t{ %u, \"%s\", false, %d, %d, %d, %d },\n", nr, name,
 				changing[i].dirfd, changing[i].path, changing[i].dirfd2,
 				changing[i].path2);
+			return;
+		}
+	for (size_t i = 0; i < COUNT(executing); i++)
+		if (!strcmp(executing[i].name, name)) {
+			printf("\t{ %u, \"%s\", false, %d, %d, %d, %d },\n", nr, name,
+				executing[i].dirfd, executing[i].path, N, N);
 			return;
 		}
 	if (!is_in(allowed, name) && !is_in(absent, name))

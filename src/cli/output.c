@@ -104,6 +104,12 @@ static bool is_note(const struct node_denial *denial)
 	       str_eq(denial->what, STR("warden"));
 }
 
+/* Whether a denial is the number of those that are not listed. */
+static bool is_number(const struct node_denial *denial)
+{
+	return str_eq(denial->what, STR("more"));
+}
+
 void output_denials(const char *label, const struct node_denial *denials, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -135,6 +141,12 @@ static void say_denial(const struct node_denial *denial)
 {
 	owned(buf_release) struct buf line = BUF_INIT;
 
+	if (is_number(denial)) {
+		buf_addf(&line, "%llu ", (unsigned long long)denial->times);
+		text_quote(&line, denial->subject);
+		fprintf(stderr, "strata: %s\n", line.data);
+		return;
+	}
 	text_quote(&line, denial->what);
 	buf_addc(&line, ' ');
 	text_quote(&line, denial->subject);
@@ -152,11 +164,16 @@ static void say_denial(const struct node_denial *denial)
 
 void output_denied(const struct node_denial *denials, size_t n)
 {
-	for (size_t i = 0; i < n && i < OUTPUT_DENIED_MAX; i++)
-		say_denial(&denials[i]);
-	if (n > OUTPUT_DENIED_MAX)
-		fprintf(stderr, "strata: denied: %zu more; 'strata show' lists them\n",
-			n - OUTPUT_DENIED_MAX);
+	size_t rest = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (i < OUTPUT_DENIED_MAX || is_number(&denials[i]))
+			say_denial(&denials[i]);
+		else
+			rest++;
+	}
+	if (rest)
+		fprintf(stderr, "strata: denied: %zu more; 'strata show' lists them\n", rest);
 }
 
 void output_paths(const struct node_path *paths, size_t n, uint64_t total)

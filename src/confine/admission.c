@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #define LOCALHOST "localhost"
+#define OFFERS_MAX 64 /* ports that are tried for a proposal */
 
 static bool ask(const struct policy *policy, const char *host, uint16_t port, struct verdict *out)
 {
@@ -56,4 +57,57 @@ void admission_deny(struct verdict *out, const char *remedy, const char *rule, .
 	vsnprintf(out->rule, sizeof(out->rule), rule, ap);
 	va_end(ap);
 	snprintf(out->remedy, sizeof(out->remedy), "%s", remedy);
+}
+
+/*
+ * Write the host with a port that the policy offers, or without one if a rule for both usual ports
+ * lies within the offer.  Returns false if none is offered.
+ */
+static bool find_offer(
+	const struct policy *offered, const struct hostname *host, char out[HOSTNAME_PORT_MAX])
+{
+	struct hostname with_port = *host;
+	uint16_t ports[OFFERS_MAX];
+	struct verdict verdict;
+
+	if (ask(offered, host->text, 80, &verdict) && ask(offered, host->text, 443, &verdict)) {
+		snprintf(out, HOSTNAME_PORT_MAX, "%s", host->text);
+		return true;
+	}
+	size_t n = verdict_ports(offered, ports, OFFERS_MAX);
+	for (size_t i = 0; i < n && i < OFFERS_MAX; i++)
+		if (ask(offered, host->text, ports[i], &verdict)) {
+			hostname_set_port(&with_port, ports[i]);
+			hostname_print(&with_port, out);
+			return true;
+		}
+	return false;
+}
+
+void admission_propose(
+	const struct policy *policy, const struct hostname *host, struct verdict *out)
+{
+	struct policy offered = *policy;
+	char text[HOSTNAME_PORT_MAX];
+	struct verdict verdict;
+	bool found;
+
+	offered.net.allowed = policy->net.grantable;
+	if (!offered.net.allowed.n)
+		return;
+	/* A host that is allowed was denied for another reason, such as its address. */
+	if (host->port)
+		(void)ask(policy, host->text, host->port, &verdict);
+	else
+		verdict_name(policy, str_of(host->text), &verdict);
+	if (verdict.allowed)
+		return;
+	if (host->port) {
+		found = ask(&offered, host->text, host->port, &verdict);
+		hostname_print(host, text);
+	} else {
+		found = find_offer(&offered, host, text);
+	}
+	if (found)
+		snprintf(out->remedy, sizeof(out->remedy), "run 'strata ctl grant host=%s'", text);
 }

@@ -28,3 +28,10 @@ bool admission_name(const struct policy *policy, const struct hostname *dialled,
 /* Fill out with a denial that does not come from a rule of the policy.  The texts are copied. */
 void admission_deny(struct verdict *out, const char *remedy, const char *rule, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/*
+ * If the policy denies a host that net.grantable offers, set the remedy to the command that grants
+ * it.  A host without a port stands for a query for its name.
+ */
+void admission_propose(
+	const struct policy *policy, const struct hostname *host, struct verdict *out);

@@ -1,9 +1,12 @@
 #include "confine/denials.h"
 
+#include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/hash.h"
@@ -11,9 +14,11 @@
 #include "core/own.h"
 #include "core/when.h"
 
-#define AGAIN_NS WHEN_SECOND   /* pause before the same denial is written again */
-#define LINES_A_SECOND_MAX 200 /* maximum number of lines that are written in one second */
-#define OTHERS_MAX 256         /* slots of a hash table; a power of two */
+#define AGAIN_NS WHEN_SECOND         /* pause before the same denial is written again */
+#define LINES_A_SECOND_MAX 200       /* lines written in one second */
+#define OWN_MAX ((size_t)1 << 20)    /* bytes of a file of strata itself */
+#define OWN_SPARE ((size_t)64 << 10) /* bytes more for numbers of denials that are not listed */
+#define OTHERS_MAX 256               /* slots of a hash table; a power of two */
 
 /* When a denial was last written, and how often it has happened. */
 struct told {
@@ -22,8 +27,16 @@ struct told {
 	uint64_t times, said; /* 'said' is the value of 'times' in the last written line */
 };
 
+struct sink {
+	int fd;
+	enum denials_sink kind;
+	uint64_t lost;  /* denials of lines that could not be written here */
+	uint64_t said;  /* the number of denials in the last line about lost ones */
+	uint64_t noted; /* the value of lost that the other sinks have been told */
+};
+
 struct denials {
-	int sinks[DENIALS_SINKS_MAX];
+	struct sink sinks[DENIALS_SINKS_MAX];
 	size_t n_sinks;
 	struct denial kept[DENIALS_KEPT_MAX];
 	struct told kept_told[DENIALS_KEPT_MAX];
@@ -34,7 +47,8 @@ struct denials {
 	 * slot of an older one.
 	 */
 	struct told others[OTHERS_MAX];
-	int64_t second; /* the start of the second that lines are counted in */
+	uint64_t unlisted; /* denials in no line, of which others forgot the slot */
+	int64_t second;    /* the start of the second that lines are counted in */
 	unsigned lines;
 };
 
@@ -42,14 +56,14 @@ struct denials *denials_new(int sink)
 {
 	struct denials *denials = mem_zalloc(sizeof(*denials));
 
-	denials_add_sink(denials, sink);
+	denials_add_sink(denials, sink, DENIALS_GIVEN);
 	return denials;
 }
 
-void denials_add_sink(struct denials *denials, int sink)
+void denials_add_sink(struct denials *denials, int sink, enum denials_sink kind)
 {
 	if (sink >= 0 && denials->n_sinks < DENIALS_SINKS_MAX)
-		denials->sinks[denials->n_sinks++] = sink;
+		denials->sinks[denials->n_sinks++] = (struct sink){ .fd = sink, .kind = kind };
 }
 
 void denials_free(struct denials *denials)
@@ -120,35 +134,95 @@ void denials_json(struct json *out, const struct denial *denial)
 }
 
 /*
- * Write a line.  A line that cannot be written at once is dropped, since a command must not wait
- * for a reader of its denials.
+ * Whether a line can be written at once.  A command must not stop because nobody reads its denials.
+ * A pipe that poll calls writable has room for PIPE_BUF bytes; a longer line could wait.
  */
-static void write_to(int fd, const struct buf *line)
+static bool has_room(const struct sink *sink, size_t len, size_t most)
 {
-	struct pollfd sink = { .fd = fd, .events = POLLOUT };
+	struct pollfd ready = { .fd = sink->fd, .events = POLLOUT };
+	struct stat st;
 
-	if (poll(&sink, 1, 0) != 1 || sink.revents != POLLOUT)
-		return;
-	/* The lock works for a regular file only.  The reader of the file may be emptying it. */
-	bool locked = flock(fd, LOCK_EX) == 0;
-	(void)!write(fd, line->data, line->len);
-	if (locked)
-		(void)flock(fd, LOCK_UN);
+	if (poll(&ready, 1, 0) != 1 || ready.revents != POLLOUT)
+		return false;
+	if (fstat(sink->fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return len <= PIPE_BUF;
+	return sink->kind == DENIALS_GIVEN || (size_t)st.st_size + len <= most;
 }
 
-static void write_line(const struct denials *denials, const struct denial *denial)
+static bool write_to(const struct sink *sink, const struct buf *line, size_t most)
 {
-	owned(json_release) struct json line = JSON_INIT;
+	if (!has_room(sink, line->len, most))
+		return false;
+	/* The lock works for a regular file only.  The reader of the file may be emptying it. */
+	bool locked = flock(sink->fd, LOCK_EX) == 0;
+	ssize_t n = write(sink->fd, line->data, line->len);
+	if (locked)
+		(void)flock(sink->fd, LOCK_UN);
+	return n == (ssize_t)line->len;
+}
+
+static int make_line(struct json *line, const struct denial *denial)
+{
 	char time[WHEN_ISO];
 
-	json_open(&line, NULL, '{');
-	json_text(&line, "time", when_iso(when_now(), time));
-	denials_json(&line, denial);
-	json_close(&line);
-	if (json_end(&line) < 0)
+	json_open(line, NULL, '{');
+	json_text(line, "time", when_iso(when_now(), time));
+	denials_json(line, denial);
+	json_close(line);
+	return json_end(line);
+}
+
+static bool write_more(
+	const struct sink *sink, const char *subject, const char *rule, uint64_t times)
+{
+	owned(json_release) struct json line = JSON_INIT;
+	struct denial denial = { .what = DENIALS_MORE, .subject = subject, .times = times };
+
+	snprintf(denial.rule, sizeof(denial.rule), "%s", rule);
+	return make_line(&line, &denial) >= 0 && write_to(sink, &line.out, OWN_MAX + OWN_SPARE);
+}
+
+/* Write the number of denials that a sink has no line about, if it has grown. */
+static void say_lost(const struct denials *denials, struct sink *sink)
+{
+	const uint64_t lost = denials->unlisted + sink->lost;
+
+	if (lost > sink->said &&
+		write_more(sink, "denials that are not listed",
+			"more than can be written in a second, or than their reader takes", lost))
+		sink->said = lost;
+}
+
+/* Tell the other sinks that a sink of the caller could not be written to. */
+static void note_lost(const struct denials *denials, struct sink *given)
+{
+	for (size_t i = 0; i < denials->n_sinks; i++)
+		if (denials->sinks[i].kind == DENIALS_OWN)
+			(void)write_more(&denials->sinks[i], "denials that --denials lacks",
+				"the file, or the reader, took no more", given->lost);
+	given->noted = given->lost;
+}
+
+/* Write a line about a denial that has happened news times since its last line. */
+static void write_line(struct denials *denials, const struct denial *denial, uint64_t news)
+{
+	owned(json_release) struct json line = JSON_INIT;
+
+	if (make_line(&line, denial) < 0)
 		return;
 	for (size_t i = 0; i < denials->n_sinks; i++)
-		write_to(denials->sinks[i], &line.out);
+		if (!write_to(&denials->sinks[i], &line.out, OWN_MAX))
+			denials->sinks[i].lost += news;
+}
+
+static void begin_second(struct denials *denials, int64_t now)
+{
+	denials->second = now;
+	denials->lines = 0;
+	/* The files of strata have a limit, so there the number is written once, at the end. */
+	for (size_t i = 0; i < denials->n_sinks; i++)
+		if (denials->sinks[i].kind == DENIALS_GIVEN)
+			say_lost(denials, &denials->sinks[i]);
 }
 
 static bool may_write(struct denials *denials, struct told *told)
@@ -157,10 +231,8 @@ static bool may_write(struct denials *denials, struct told *told)
 
 	if (!denials->n_sinks || (told->written && now - told->written < AGAIN_NS))
 		return false;
-	if (now - denials->second >= WHEN_SECOND) {
-		denials->second = now;
-		denials->lines = 0;
-	}
+	if (now - denials->second >= WHEN_SECOND)
+		begin_second(denials, now);
 	if (denials->lines >= LINES_A_SECOND_MAX)
 		return false;
 	denials->lines++;
@@ -209,9 +281,19 @@ static struct told *find_other(struct denials *denials, uint64_t key)
 {
 	struct told *told = &denials->others[key & (OTHERS_MAX - 1)];
 
-	if (told->key != key)
+	if (told->key != key) {
+		denials->unlisted += told->times - told->said;
 		*told = (struct told){ .key = key };
+	}
 	return told;
+}
+
+static void say(struct denials *denials, struct told *told, const struct denial *denial)
+{
+	const uint64_t news = told->times - told->said;
+
+	told->said = told->times;
+	write_line(denials, denial, news);
 }
 
 void denials_add(struct denials *denials, const char *what, const char *subject,
@@ -233,21 +315,27 @@ void denials_add(struct denials *denials, const char *what, const char *subject,
 	denial.times = ++told->times;
 	if (kept)
 		kept->times = told->times;
-	if (may_write(denials, told)) {
-		told->said = told->times;
-		write_line(denials, &denial);
-	}
+	if (may_write(denials, told))
+		say(denials, told, &denial);
 }
 
 void denials_flush(struct denials *denials)
 {
-	for (size_t i = 0; i < denials->n; i++) {
-		struct told *told = &denials->kept_told[i];
+	for (size_t i = 0; i < denials->n; i++)
+		if (denials->kept_told[i].said != denials->kept_told[i].times)
+			say(denials, &denials->kept_told[i], &denials->kept[i]);
+	for (size_t i = 0; i < OTHERS_MAX; i++) {
+		struct told *told = &denials->others[i];
 
-		if (told->said == told->times)
-			continue;
+		denials->unlisted += told->times - told->said;
 		told->said = told->times;
-		write_line(denials, &denials->kept[i]);
+	}
+	for (size_t i = 0; i < denials->n_sinks; i++) {
+		struct sink *sink = &denials->sinks[i];
+
+		say_lost(denials, sink);
+		if (sink->kind == DENIALS_GIVEN && sink->lost > sink->noted)
+			note_lost(denials, sink);
 	}
 }
 
@@ -256,7 +344,7 @@ void denials_note(struct denials *denials, const struct denial *line)
 	struct denial once = *line;
 
 	once.times = 1;
-	write_line(denials, &once);
+	write_line(denials, &once, 1);
 }
 
 const struct denial *denials_list(const struct denials *denials, size_t *n, uint64_t *total)

@@ -5,7 +5,8 @@
  * "path" and "access", or "host" and "port", or the "name" of a system call or limit; then "rule",
  * "remedy", "pid" if the process is known, and "times".  In one second, the same denial is written
  * at most once, and at most 200 lines are written in all.  A line that would have to wait for its
- * reader is lost.  The first DENIALS_KEPT_MAX denials are kept in a list, for the summary at the
+ * reader is lost.  The denials that are in no line are counted, and one line has their number.  The
+ * first DENIALS_KEPT_MAX denials are kept in a list, for the summary at the
  * end and for the node of the command.  Only one process writes denials: the warden.
  *
  * Grants that are made or revoked while the program runs (grants.h) are written to the same places,
@@ -25,11 +26,13 @@
  * command with it.
  */
 #define DENIALS_WARDEN "warden"
+/* The value of "what" for the number of denials that are in no line of their own. */
+#define DENIALS_MORE "more"
 
 struct denial {
 	/*
 	 * "read", "write", "execute", "connect", "resolve", "call", "limit", "grant", "revoke", or
-	 * DENIALS_WARDEN
+	 * DENIALS_WARDEN or DENIALS_MORE
 	 */
 	const char *what;
 	const char *subject; /* the path, HOST:PORT, or the name of the call */
@@ -47,17 +50,24 @@ struct denials; /* every denial noted so far */
  * or -1 for none; it is borrowed.
  */
 struct denials *denials_new(int sink);
+enum denials_sink {
+	DENIALS_GIVEN, /* of the caller */
+	DENIALS_OWN,   /* a file of strata, with a limit; it also has what others could not take */
+};
 /*
  * Add a descriptor that denials are written to; it is borrowed.  A regular file is locked by
  * flock(2) for each write, so that its reader may empty it.  Descriptors beyond DENIALS_SINKS_MAX
  * are ignored.
  */
-void denials_add_sink(struct denials *denials, int sink);
+void denials_add_sink(struct denials *denials, int sink, enum denials_sink kind);
 void denials_free(struct denials *denials);
 /* Note a denial.  The texts are copied. */
 void denials_add(struct denials *denials, const char *what, const char *subject,
 	const struct verdict *verdict, int pid);
-/* Write those kept denials again that have happened since their last line was written. */
+/*
+ * Write those kept denials again that have happened since their last line was written, and the
+ * number of denials that are in no line.
+ */
 void denials_flush(struct denials *denials);
 /*
  * Write a line about an event that is not a denial.  Such lines are written at once, and none is

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "confine/admission.h"
 #include "confine/attempts.h"
 #include "confine/connection.h"
 #include "confine/nameserver.h"
@@ -40,10 +41,12 @@ void proxy_name_address(
 void proxy_deny(struct proxy *proxy, const char *what, const struct hostname *host,
 	const struct verdict *verdict)
 {
+	struct verdict with_grant = *verdict;
 	char text[HOSTNAME_PORT_MAX];
 
+	admission_propose(&proxy->policy, host, &with_grant);
 	denials_add(proxy->denials, what, host->port ? hostname_print(host, text) : host->text,
-		verdict, 0);
+		&with_grant, 0);
 }
 
 /* ------------------------------------------------------------------ listeners */

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +20,14 @@
 #include "confine/grantserver.h"
 #include "confine/poller.h"
 #include "confine/proxy.h"
+#include "confine/truepath.h"
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/stub.h"
 #include "core/when.h"
 #include "sandbox/account.h"
+#include "sandbox/interpreter.h"
 #include "sandbox/message.h"
 #include "sandbox/netspace.h"
 #include "sandbox/threadview.h"
@@ -77,7 +80,11 @@ static const char *const accesses[] = {
  */
 static bool is_there(const struct warden *warden, const char *path)
 {
-	return !mountplan_forbids(warden->mounts, path, false) && !stub_or_nothing(path);
+	owned(buf_release) struct buf found = BUF_INIT;
+
+	return truepath_find(warden->mounts, path, &found) &&
+	       !mountplan_forbids(warden->mounts, found.data, false) &&
+	       !stub_or_nothing(found.data);
 }
 
 /*
@@ -195,22 +202,74 @@ static void on_written(
 	}
 }
 
+/*
+ * Find the interpreter of a script.  The loader of other programs can always be executed, and is
+ * left out.
+ */
+static bool find_interpreter(const struct warden *warden, const char *path, struct buf *out)
+{
+	char interpreter[PATH_MAX], mark[2] = "";
+	struct statx stx;
+
+	if (at_abs_stat(path, &stx) < 0 || !S_ISREG(stx.stx_mode))
+		return false;
+	owned_fd int fd = at_abs_read(path);
+	return fd >= 0 && at_pread_full(fd, mark, sizeof(mark), 0) == (ssize_t)sizeof(mark) &&
+	       !memcmp(mark, "#!", sizeof(mark)) && interpreter_of(fd, interpreter) &&
+	       *interpreter == '/' && truepath_find(warden->mounts, interpreter, out);
+}
+
+/*
+ * Handle an attempt to execute a file.  Shells try each directory of PATH, so only a file that
+ * exists counts.
+ */
+static void on_executed(struct warden *warden, const struct callfilter_event *event)
+{
+	owned(buf_release) struct buf program = BUF_INIT, interpreter = BUF_INIT;
+
+	if (event->path && truepath_find(warden->mounts, event->path, &program) &&
+		is_there(warden, program.data) &&
+		!deny_path(warden, VERDICT_EXECUTE, program.data, event->inside) &&
+		find_interpreter(warden, program.data, &interpreter) &&
+		is_there(warden, interpreter.data))
+		(void)deny_path(warden, VERDICT_EXECUTE, interpreter.data, event->inside);
+}
+
+/* Set the rule and the remedy for a call that is not on the list. */
+static void explain_call(const struct warden *warden, const char *call, struct verdict *out)
+{
+	static const char *const memory[] = { "memfd_create", NULL };
+
+	snprintf(out->rule, sizeof(out->rule), "system calls: not on the list");
+	if (is_one_of(call, memory)) {
+		snprintf(out->rule, sizeof(out->rule),
+			"exec: no rule can name a file in memory, which could be executed");
+		snprintf(out->remedy, sizeof(out->remedy),
+			"call it with MFD_NOEXEC_SEAL, or leave exec.allow and exec.deny empty");
+	} else if (!warden->policy.exec.nested) {
+		snprintf(out->remedy, sizeof(out->remedy),
+			"set exec.nested to true, if it is a call that sandboxes need");
+	}
+}
+
 static void on_call(void *arg, const struct callfilter_event *event)
 {
+	static const char *const executing[] = { "exec", NULL };
 	struct warden *warden = arg;
 	struct verdict verdict = { .allowed = false };
 
 	if (!event->denied && !is_in_command_mounts(warden, warden->proc, event->tid))
 		return;
+	if (!event->denied && is_one_of(event->call, executing)) {
+		on_executed(warden, event);
+		return;
+	}
 	if (!event->denied) {
 		on_written(warden, event, event->path);
 		on_written(warden, event, event->path2);
 		return;
 	}
-	snprintf(verdict.rule, sizeof(verdict.rule), "system calls: not on the list");
-	if (!warden->policy.exec.nested)
-		snprintf(verdict.remedy, sizeof(verdict.remedy),
-			"set exec.nested to true, if it is a call that sandboxes need");
+	explain_call(warden, event->call, &verdict);
 	denials_add(warden->denials, "call", event->call, &verdict, (int)event->inside);
 }
 
@@ -325,7 +384,8 @@ struct warden *warden_new(const struct warden_orders *orders)
 	warden->lacks = (struct buf)BUF_INIT;
 	warden->denials = denials_new(-1);
 	for (size_t i = 0; i < DENIALS_SINKS_MAX; i++)
-		denials_add_sink(warden->denials, orders->sinks[i]);
+		denials_add_sink(
+			warden->denials, orders->sinks[i], i == 0 ? DENIALS_GIVEN : DENIALS_OWN);
 	return warden;
 }
 
@@ -689,6 +749,7 @@ static int serve(void *arg, const struct commandspace_warden *given)
 	struct err err = { 0 };
 
 	(void)prctl(PR_SET_NAME, "strata-warden", 0, 0, 0);
+	(void)signal(SIGPIPE, SIG_IGN); /* the reader of the denials may end at any time */
 	warden->socket = given->socket;
 	warden->proc = given->proc;
 	warden->mnt = given->mnt;

@@ -20,10 +20,14 @@
 
 /* The task of a warden.  Everything is borrowed for as long as the warden lives. */
 struct warden_orders {
-	const struct policy *policy;  /* as read from its text: the warden resolves its paths */
-	const char *workspace;        /* the directory in the sandbox that $WORKSPACE stands for */
-	const char *user;             /* the user of the command (see struct sandbox_command) */
-	int sinks[DENIALS_SINKS_MAX]; /* descriptors that each denial is written to; -1: none */
+	const struct policy *policy; /* as read from its text: the warden resolves its paths */
+	const char *workspace;       /* the directory in the sandbox that $WORKSPACE stands for */
+	const char *user;            /* the user of the command (see struct sandbox_command) */
+	/*
+	 * Descriptors that each denial is written to; -1: none.  The first is the caller's, the
+	 * others are files of strata.
+	 */
+	int sinks[DENIALS_SINKS_MAX];
 	/*
 	 * The cgroup of the command, which the warden removes when it ends.  NULL or empty: none.
 	 */

@@ -32,7 +32,13 @@ static int open_denials(const char *where, struct err *err)
 
 	if (number >= 0) {
 		int fd = fcntl(number, F_DUPFD_CLOEXEC, 0);
+		int flags = fd < 0 ? 0 : fcntl(fd, F_GETFL);
 
+		if (fd >= 0 && ((flags & O_ACCMODE) == O_RDONLY || flags & O_PATH)) {
+			close_fd(&fd);
+			return err_set(err, ERR_USAGE,
+				"--denials: descriptor %d is not open for writing", number);
+		}
 		return fd < 0 ? err_errno(err, "--denials: descriptor %d", number) : fd;
 	}
 	int fd = at_open_given(where, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, 0600, err);
@@ -256,7 +262,8 @@ static void tell(const struct confined *confined, const char *what, const char *
 	struct denials *denials = denials_new(-1);
 
 	for (size_t i = 0; i < DENIALS_SINKS_MAX; i++)
-		denials_add_sink(denials, confined->orders.sinks[i]);
+		denials_add_sink(
+			denials, confined->orders.sinks[i], i == 0 ? DENIALS_GIVEN : DENIALS_OWN);
 	denials_add(denials, what, subject, verdict, 0);
 	denials_free(denials);
 }

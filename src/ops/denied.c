@@ -6,7 +6,9 @@
 #include <string.h>
 #include <sys/file.h>
 
+#include "confine/denials.h"
 #include "core/at.h"
+#include "core/hash.h"
 #include "core/jsonread.h"
 #include "core/own.h"
 
@@ -47,10 +49,69 @@ static struct str subject_of(const struct jsonread *line, struct arena *arena)
 		arena, "%.*s:%lld", (int)subject.len, subject.ptr ?: "", (long long)port));
 }
 
+#define REST_SLOTS 8192 /* a power of two */
+#define REST_TRIES 64
+
+/* The denials of a text.  There is room for NODE_DENIALS_MAX - 1, and one that counts the rest. */
 struct list {
 	struct node_denial *denials;
 	size_t n;
+	/* Hashes of the denials that have no room, and how often each has happened. */
+	struct rest {
+		uint64_t key, times;
+	} * rest;
+	uint64_t forgotten; /* how often those have happened that have no slot in rest either */
 };
+
+static uint64_t key_of(const struct node_denial *denial)
+{
+	const struct str parts[] = { denial->what, denial->subject, denial->rule };
+	struct hash_stream *stream = hash_stream_new();
+	struct hash hash;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		hash_stream_add(stream, parts[i].ptr, parts[i].len);
+		hash_stream_add(stream, "", 1);
+	}
+	hash_stream_finish(stream, &hash);
+	return hash_prefix(&hash) | 1; /* 0 is an empty slot */
+}
+
+/* Count a denial that has no room.  The largest of its numbers counts, as in add_denial. */
+static void count_rest(struct list *list, const struct node_denial *denial, struct arena *arena)
+{
+	const uint64_t key = key_of(denial);
+
+	if (!list->rest)
+		list->rest = arena_alloc(arena, REST_SLOTS * sizeof(*list->rest));
+	for (size_t i = 0; i < REST_TRIES; i++) {
+		struct rest *slot = &list->rest[(key + i) & (REST_SLOTS - 1)];
+
+		if (slot->key && slot->key != key)
+			continue;
+		slot->key = key;
+		if (slot->times < denial->times)
+			slot->times = denial->times;
+		return;
+	}
+	list->forgotten += denial->times;
+}
+
+/* Add a denial that stands for all that have no room. */
+static void add_rest(struct list *list)
+{
+	uint64_t times = list->forgotten;
+
+	for (size_t i = 0; list->rest && i < REST_SLOTS; i++)
+		times += list->rest[i].times;
+	if (times)
+		list->denials[list->n++] = (struct node_denial){
+			.what = STR(DENIALS_MORE),
+			.subject = STR("denials that have no room in the node"),
+			.rule = STR("a node has the first denials alone"),
+			.times = times,
+		};
+}
 
 static struct node_denial *find_denial(struct list *list, const struct node_denial *denial)
 {
@@ -83,13 +144,15 @@ static void add_denial(struct list *list, const struct jsonread *line, struct ar
 	struct node_denial *same = find_denial(list, &denial);
 	if (same && same->times < denial.times)
 		same->times = denial.times;
-	if (!same && list->n < NODE_DENIALS_MAX)
+	if (!same && list->n < NODE_DENIALS_MAX - 1)
 		list->denials[list->n++] = denial;
+	else if (!same)
+		count_rest(list, &denial, arena);
 }
 
 void denied_read(struct str text, struct arena *arena, struct node_denial **out, size_t *n)
 {
-	struct list list = { arena_alloc(arena, NODE_DENIALS_MAX * sizeof(**out)), 0 };
+	struct list list = { arena_alloc(arena, NODE_DENIALS_MAX * sizeof(**out)), 0, NULL, 0 };
 
 	while (text.len) {
 		const char *end = memchr(text.ptr, '\n', text.len);
@@ -107,6 +170,7 @@ void denied_read(struct str text, struct arena *arena, struct node_denial **out,
 		text.ptr += line.len;
 		text.len -= line.len;
 	}
+	add_rest(&list);
 	*out = list.denials;
 	*n = list.n;
 }

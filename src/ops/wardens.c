@@ -88,8 +88,9 @@ static void note_killed(struct env *env)
 	struct verdict verdict = { .allowed = false };
 	struct err ignored = { 0 };
 	owned_fd int collected = denied_open(env, &ignored);
-	struct denials *denials = denials_new(collected);
+	struct denials *denials = denials_new(-1);
 
+	denials_add_sink(denials, collected, DENIALS_OWN);
 	snprintf(verdict.rule, sizeof(verdict.rule),
 		"no program of a command runs without the command's warden");
 	denials_add(denials, DENIALS_WARDEN, "killed", &verdict, 0);

@@ -22,9 +22,9 @@
  * because getaddrinfo(3) uses it.
  *
  * With CALLFILTER_EXPLAIN, calls that are denied and calls that change files wait until the warden
- * has answered a notification.  The warden uses the notification only to explain a denial, and
- * decides nothing.  A denied call is always refused.  A call that changes files always goes on to
- * the kernel, which decides.
+ * has answered a notification, and with CALLFILTER_EXEC also calls that execute a program.  The
+ * warden uses the notification only to explain a denial, and decides nothing.  A denied call is
+ * always refused.  Any other call always goes on to the kernel, which decides.
  */
 #pragma once
 #include <stdbool.h>
@@ -58,7 +58,8 @@ int callfilter_load(const struct sock_fprog *program, bool want_listener, struct
 /* A call that waits for an answer. */
 struct callfilter_event {
 	const char *call; /* name of the call */
-	/* true: the call will be refused; false: it changes files, if the kernel allows that */
+	/* true: the call will be refused; false: it changes or executes a file, if the kernel
+	 * allows */
 	bool denied;
 	pid_t pid, tid; /* process and thread, in the PID namespace of this process */
 	/* pid in the PID namespace below, if the process is in one; else the same as pid */

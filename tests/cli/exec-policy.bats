@@ -443,13 +443,24 @@ namespaces() {
 	policy '{"fs":{"allow_read":["/"],"allow_write":["/w","/tmp"]},"exec":{"allow":["/bin"]}}'
 	try exec=/w/tool exec=/w/link exec=/w/hard exec=/w/script memfd=/w/tool memfd=$busybox map=/w/tool
 	is "$(sed 's/.*: //' <<<"$output" | sort -u | tr '\n' ' ')" "EACCES EPERM "
+	# Each denial is told, by the true path of the program or of the script's interpreter.
+	for path in /w/tool /w/denied /w/hard /w/script; do denied execute $path; done
+	is "$(jq -r 'select(.what == "call") | .name + ": " + .remedy' denials.jsonl | sort -u)" \
+		"memfd_create: call it with MFD_NOEXEC_SEAL, or leave exec.allow and exec.deny empty"
+	grep -F "add '/w/tool' to exec.allow" said
+	rm denials.jsonl
+	confined -q -- sh -c 'ls / >/dev/null; no-such-program' >/dev/null 2>&1 || true
+	is "$(cat denials.jsonl)" ""
 	run -126 --separate-stderr confined -q -- sh -c 'cp /bin/busybox /tmp/own && exec /tmp/own true'
 	run -0 --separate-stderr confined -q -- sh -c '. /w/shell-script'
 	is "$output" ran
 	# With a list of denied programs, all others can be executed.  A script needs its
 	# interpreter.  Another name of the same file counts as another path, as documented.
 	policy '{"fs":{"allow_read":["/"],"allow_write":["/tmp"]},"exec":{"deny":["/w/denied"]}}'
+	rm denials.jsonl
 	try exec=/w/denied exec=/w/link exec=/w/script memfd=/w/denied map=/w/denied
+	is "$(jq -r 'select(.what == "execute") | .path' denials.jsonl | sort -u)" /w/denied
+	grep -F "take '/w/denied' out of exec.deny" said
 	is "$(sed 's/.*: //' <<<"$output" | sort -u | tr '\n' ' ')" "EACCES EPERM "
 	run -1 --separate-stderr confined -q -- forbid exec=/w/tool exec=/w/shell-script exec=/w/hard
 	is "$(grep -c '^exec=.*: done$' <<<"$output")" 3
@@ -503,6 +514,40 @@ hint: '\"env\": {\"allow\": [\"SECRET_TOKEN\"]}' in the policy allows it" confin
 	is "$(jq -c '.denials | map(.subject)' result.json)" '["/etc/new"]'
 	fails 2 "strata: --denials goes with --policy" strata exec --denials x -- true
 	fails 125 "strata: --denials: descriptor 77: Bad file descriptor" strata exec --policy p.json --denials 77 -- true
+	# A place that cannot be written to is known before the command starts.
+	fails 2 "strata: --denials: descriptor 6 is not open for writing" \
+		strata exec --policy p.json --denials 6 -- touch /w/ran 6<p.json
+	for where in no/such src p.json/x; do
+		run -125 --separate-stderr strata exec --policy p.json --denials "$where" -- touch /w/ran
+		[[ $stderr = "strata: --denials: "* ]]
+	done
+	strata exec --no-commit -- test ! -e /w/ran
+}
+
+@test "a flood of denials is summed, and what a place for them does not take is counted" {
+	begin
+	confined --no-commit -q -- sh -c 'for i in $(seq 2000); do mkdir /etc/n$i; done' >/dev/null 2>err.txt || true
+	is "$(jq .times denials.jsonl | paste -sd+ | bc)" 2000
+	[ "$(wc -l <denials.jsonl)" -lt 1500 ]
+	# Nothing is lost where the end is told, either: 20 are listed, then there are numbers.
+	grep -E '^strata: [0-9]+ denials that have no room in the node$' err.txt
+	# A full disk, and a reader that is gone.
+	confined --no-commit --denials /dev/full -q -- sh -c 'mkdir /etc/x' 2>err.txt || true
+	grep -xF 'strata: 1 denials that --denials lacks' err.txt
+	strata exec --policy p.json --cwd /w --no-commit --denials 5 -q -- sh -c 'usleep 300000; mkdir /etc/x' 5> >(exit 0) 2>err.txt || true
+	grep -xF 'strata: 1 denials that --denials lacks' err.txt
+}
+
+@test "a link into what may not be read hangs nothing" {
+	mkdir -p src/w/secret/dir src/ro
+	ln -s /w/secret src/ro/link
+	ln -s /w/secret/dir/tool src/ro/tool
+	begin
+	policy '{"fs":{"allow_read":["/"],"deny_read":["/w/secret"],"allow_write":["/w"],"grantable":["/w/secret"]},"exec":{"deny":["/w/tool"]}}'
+	timeout 20 "$STRATA" exec --policy p.json --no-commit --denials denials.jsonl -q -- forbid mkdir=/ro/link/x write=/ro/link/x \
+		creat=/ro/link/dir/x unlink=/ro/link/dir rename=/ro/link/dir,/ro/link/y exec=/ro/tool exec=/ro/link/x setxattr=/ro/tool >tried
+	is "$(grep -c : tried)" 8
+	! grep ': done$' tried || return 1
 }
 
 @test "what is denied to a program in the background is in the next node" {

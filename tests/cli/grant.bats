@@ -258,6 +258,7 @@ grant /srv/secret read mode=read by fs.grantable: /srv/secret"
 	policy '"/w"' '"net":{"mode":"allowlist","denied_domains":["bad.example"],"grantable":["127.0.0.1:'"$port"'","*.example"]}'
 	under job sh -c "while sleep 0.02; do /peer get 127.0.0.1 $port | grep -q served && echo yes || echo no; done"
 	becomes job no
+	is "$(jq -r 'select(.what == "connect") | .remedy' denials | sort -u)" "run 'strata ctl grant host=127.0.0.1:$port'"
 	grant "host=127.0.0.1:$port"
 	is "$(jq -c '[.host, .path, .changed, .commands[0].rule]' granted.json)" "[\"127.0.0.1:$port\",null,1,\"net.grantable: 127.0.0.1:$port\"]"
 	becomes job yes
