@@ -8,6 +8,7 @@
 #include "core/own.h"
 #include "core/resolve.h"
 #include "query/fileprint.h"
+#include "tree/xattrs.h"
 
 #define BATCH_MAX 256 /* entries whose attributes are read before they are visited */
 
@@ -421,7 +422,25 @@ static int view_read(struct view *view, const struct entry *file, struct str pat
 		return fd;
 	/* The end of the file need not be looked for by a read that returns nothing. */
 	uint64_t rest = stx.stx_size > offset ? stx.stx_size - offset : 0;
-	return content_read_fd(fd, name, offset, length < rest ? length : rest, sink, arg, err);
+	if (length > rest)
+		length = rest;
+	return view->holes ? content_read_sparse(fd, name, offset, length, sink, arg, err)
+			   : content_read_fd(fd, name, offset, length, sink, arg, err);
+}
+
+static int view_xattrs(struct view *view, const struct entry *entry, struct str path,
+	struct buf *out, struct err *err)
+{
+	owned_mem char *copy = copy_path(path);
+	const char *name;
+
+	if (!copy)
+		return err_set(err, ERR_DENIED, "no such file");
+	int dir = open_parent(dirview_of(view), copy, &name, err);
+	if (dir < 0)
+		return refuse(err);
+	int r = xattrs_read(dir, *name ? name : ".", false, out);
+	return r < 0 ? err_number(err, -r, "read the extended attributes of '%.100s'", name) : 0;
 }
 
 static void view_close(struct view *view)
@@ -438,6 +457,7 @@ static const struct view_ops dirview_ops = {
 	.stat = view_stat,
 	.list = view_list,
 	.read = view_read,
+	.xattrs = view_xattrs,
 	.close = view_close,
 };
 

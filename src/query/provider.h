@@ -67,6 +67,12 @@ struct view_ops {
 	 */
 	int (*read)(struct view *view, const struct entry *file, struct str path, uint64_t offset,
 		uint64_t length, content_sink sink, void *arg, struct err *err);
+	/*
+	 * Append the extended attributes of an entry of any type to out, as tree/xattrs.h encodes
+	 * them.  Nothing is appended if there are none.
+	 */
+	int (*xattrs)(struct view *view, const struct entry *entry, struct str path,
+		struct buf *out, struct err *err);
 	void (*close)(struct view *view);
 };
 
@@ -79,11 +85,15 @@ struct view_ops {
  * hashes have to be compared, and the hashes of directories have no meaning.
  *
  * sums: size and count of a directory include everything below it.
+ *
+ * holes: set by a caller that needs the holes of files, which read then passes as bytes NULL.
+ * Without it, read may pass zeros instead.
  */
 struct view {
 	const struct view_ops *ops;
 	bool identified;
 	bool sums;
+	bool holes;
 	uint64_t unread; /* number of files and directories that walk and search had to skip */
 };
 

@@ -94,6 +94,14 @@ static int view_read(struct view *view, const struct entry *file, struct str pat
 	return content_read(self->store, file, offset, length, sink, arg, err);
 }
 
+static int view_xattrs(struct view *view, const struct entry *entry, struct str path,
+	struct buf *out, struct err *err)
+{
+	if (hash_is_none(&entry->xattrs))
+		return 0;
+	return store_get(tree_view(view)->store, OBJECT_XATTRS, &entry->xattrs, out, err);
+}
+
 static void view_close(struct view *view)
 {
 	free(view);
@@ -103,6 +111,7 @@ static const struct view_ops tree_view_ops = {
 	.stat = view_stat,
 	.list = view_list,
 	.read = view_read,
+	.xattrs = view_xattrs,
 	.close = view_close,
 };
 

@@ -112,7 +112,17 @@ static int view_read(struct view *view, const struct entry *file, struct str pat
 	struct view *inner = timed_view(view)->inner;
 	struct reading reading = { timed_view(view)->limit, sink, arg };
 
+	inner->holes = view->holes;
 	return inner->ops->read(inner, file, path, offset, length, read_piece, &reading, err);
+}
+
+static int view_xattrs(struct view *view, const struct entry *entry, struct str path,
+	struct buf *out, struct err *err)
+{
+	struct view *inner = timed_view(view)->inner;
+	int r = timed_pass(timed_view(view)->limit, err);
+
+	return r < 0 ? r : inner->ops->xattrs(inner, entry, path, out, err);
 }
 
 static void view_close(struct view *view)
@@ -125,6 +135,7 @@ static const struct view_ops timed_view_ops = {
 	.stat = view_stat,
 	.list = view_list,
 	.read = view_read,
+	.xattrs = view_xattrs,
 	.close = view_close,
 };
 

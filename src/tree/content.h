@@ -62,6 +62,9 @@ int content_read(struct store *store, const struct entry *file, uint64_t offset,
  */
 int content_read_fd(int fd, const char *name, uint64_t offset, uint64_t length, content_sink sink,
 	void *arg, struct err *err);
+/* As content_read_fd, but for a hole the sink gets bytes NULL instead of zeros. */
+int content_read_sparse(int fd, const char *name, uint64_t offset, uint64_t length,
+	content_sink sink, void *arg, struct err *err);
 
 /* A content_sink that appends to arg, a struct buf.  A hole becomes zeros. */
 int content_append(void *arg, const void *bytes, uint64_t len, struct err *err);

@@ -1,8 +1,10 @@
 /* content: chunk lists, and the bytes of files with their holes. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -254,6 +256,53 @@ static void refuses_lists_that_are_not_canonical(void **state)
 	}
 }
 
+/* The pieces of a file, as "3" for bytes and "h5" for a hole. */
+static int note_piece(void *arg, const void *bytes, uint64_t len, struct err *err)
+{
+	buf_addf(arg, "%s%llu ", bytes ? "" : "h", (unsigned long long)len);
+	return 0;
+}
+
+static void passes_the_holes_of_an_open_file(void **state)
+{
+	struct fixture *fixture = *state;
+	static const char block[4096] = "abc";
+	owned_fd int fd = openat(fixture->rootfd, "sparse", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	static const struct {
+		uint64_t offset, length;
+		const char *pieces;
+	} cases[] = {
+		{ 0, UINT64_MAX, "h1048576 4096 h1044480 " },
+		{ 0, 1048577, "h1048576 1 " },
+		{ 1048577, 1, "1 " },
+		{ 1572864, 10, "h10 " },
+		{ 2097152, 10, "" },
+		{ 5000000, UINT64_MAX, "" },
+	};
+
+	assert_int_equal(ftruncate(fd, 2097152), 0);
+	assert_int_equal(pwrite(fd, block, sizeof(block), 1048576), sizeof(block));
+	off_t hole = lseek(fd, 1048576, SEEK_HOLE);
+	if (lseek(fd, 0, SEEK_DATA) != 1048576 || hole >= 2097152)
+		skip(); /* the file system does not say where the holes are */
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		owned(buf_release) struct buf out = BUF_INIT, want = BUF_INIT, zeros = BUF_INIT;
+
+		buf_adds(&out, "");
+		assert_ok(fixture, content_read_sparse(fd, "sparse", cases[i].offset,
+					   cases[i].length, note_piece, &out, &fixture->err));
+		if (hole == 1048576 + 4096) /* the usual size of blocks */
+			assert_string_equal(out.data, cases[i].pieces);
+		/* Whatever the pieces are, they have the bytes that read(2) gives. */
+		assert_ok(fixture, content_read_fd(fd, "sparse", cases[i].offset, cases[i].length,
+					   content_append, &want, &fixture->err));
+		assert_ok(fixture, content_read_sparse(fd, "sparse", cases[i].offset,
+					   cases[i].length, content_append, &zeros, &fixture->err));
+		assert_true(str_eq((struct str){ want.data, want.len },
+			(struct str){ zeros.data, zeros.len }));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +312,7 @@ int main(void)
 		fixture_test(reads_any_window),
 		fixture_test(stops_when_the_sink_says_so),
 		fixture_test(writes_holes_as_holes),
+		fixture_test(passes_the_holes_of_an_open_file),
 		fixture_test(refuses_lists_that_do_not_add_up),
 		fixture_test(encodes_a_list_to_the_same_bytes_for_ever),
 		cmocka_unit_test(refuses_lists_that_are_not_canonical),
