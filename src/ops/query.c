@@ -21,6 +21,7 @@ struct query_request {
 	struct param_texts pairs;
 	const char *params;
 	struct param_texts folder;
+	struct param_texts allow_restore;
 	struct param_texts provider;
 };
 
@@ -34,6 +35,8 @@ static const struct param params[] = {
 	PARAM(query_request, params, TEXT, 0, "its parameters as one JSON object"),
 	PARAM(query_request, folder, TEXTS, 0,
 		"also a folder of snapshots: DIR or NAME=DIR; may be given several times"),
+	PARAM(query_request, allow_restore, TEXTS, 0,
+		"a directory in which files may be restored; may be given several times"),
 	PARAM(query_request, provider, TEXTS, 0,
 		"another source of snapshots to ask: btrfs; may be given several times"),
 	{ 0 },
@@ -72,11 +75,13 @@ struct sources {
 	bool has_env;
 	struct strata_family strata;
 	struct registry registry;
+	struct restoreroots restore;
 };
 
 static void close_sources(struct sources *sources)
 {
 	registry_release(&sources->registry);
+	restoreroots_release(&sources->restore);
 	if (sources->has_env)
 		env_close(&sources->env);
 }
@@ -144,9 +149,17 @@ static int call_method(struct op_context *ctx, const struct query_request *req, 
 	const struct jsonread *given, struct json *out, struct err *err)
 {
 	owned(close_sources) struct sources sources = { 0 };
-	struct method_context method = { .registry = &sources.registry, .arena = ctx->arena };
+	struct method_context method = {
+		.registry = &sources.registry,
+		.restore = &sources.restore,
+		.arena = ctx->arena,
+	};
 	int r = 0;
 
+	for (size_t i = 0; r >= 0 && i < req->allow_restore.count; i++)
+		r = restoreroots_add(&sources.restore, req->allow_restore.list[i], err);
+	if (r < 0)
+		return err_context(err, "--allow-restore");
 	/* If there is no environment, only the folders are queried. */
 	if (!(req->folder.count || req->provider.count) || has_environment(ctx))
 		r = open_environment(ctx, &sources, err);

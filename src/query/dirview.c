@@ -466,6 +466,7 @@ struct view *dirview_new(int root, const struct dirview_options *options)
 	struct dirview *self = mem_zalloc(sizeof(*self));
 
 	self->view.ops = &dirview_ops;
+	self->view.root = &self->root;
 	self->root = root;
 	self->kept = -1;
 	self->options = *options;

@@ -3,8 +3,8 @@
  *
  * Every path is resolved by the kernel beneath the directory, and no component may be a symlink.
  * Only directories and regular files are opened, never a FIFO or a device.  Hard links are
- * not reported.  The entries say nothing about extended attributes; view_ops.xattrs reads them.  The view is not identified and has no sums, and the hash of a file
- * is its fileprint.
+ * not reported.  The entries say nothing about extended attributes; view_ops.xattrs reads them. The
+ * view is not identified and has no sums, and the hash of a file is its fileprint.
  *
  * An entry whose attributes cannot be read has the type 0 and only a name.
  */

@@ -36,6 +36,8 @@ const struct op *const methods[] = {
 	&method_list_dir,
 	&method_list_snapshots,
 	&method_read_file,
+	&method_restore_dir,
+	&method_restore_file,
 	&method_size_breakdown,
 	&method_size_delta,
 	&method_snapshot_cadence,

@@ -8,15 +8,19 @@
  * then the names of datasets and snapshots, then whether a snapshot exists.  Unknown parameters are
  * ignored.
  *
- * Methods only read, and only through the provider of the dataset that a parameter names.  The time
- * of a call and the size of its reply are limited.  A list that had to end early has "truncated"
- * set.  If the method takes a cursor, the reply also has a "cursor".  The same call with this
- * cursor returns the next rows.  Snapshots do not change, so a cursor is just the number of rows
- * returned so far.
+ * Methods only read, and only through the provider of the dataset that a parameter names.  The
+ * exceptions are restore_file and restore_dir (OP_WRITES), which copy from a snapshot to a
+ * directory of method_context.restore.
+ *
+ * The time of a call and the size of its reply are limited.  A list that had to end early has
+ * "truncated" set.  If the method takes a cursor, the reply also has a "cursor".  The same call
+ * with this cursor returns the next rows.  Snapshots do not change, so a cursor is just the number
+ * of rows returned so far.
  */
 #pragma once
 #include "core/operation.h"
 #include "query/registry.h"
+#include "query/restoreroots.h"
 
 #define METHOD_PROTOCOL "1"
 #define METHOD_REPLY_MAX ((size_t)8 << 20)
@@ -24,9 +28,10 @@
 
 struct method_context {
 	struct registry *registry;
-	struct arena *arena; /* lives as long as the call */
-	size_t reply_max;    /* 0: METHOD_REPLY_MAX */
-	int64_t time_max;    /* ns; 0: METHOD_SECONDS_MAX */
+	const struct restoreroots *restore; /* NULL: nothing may be restored */
+	struct arena *arena;                /* lives as long as the call */
+	size_t reply_max;                   /* 0: METHOD_REPLY_MAX */
+	int64_t time_max;                   /* ns; 0: METHOD_SECONDS_MAX */
 	/* Called now and then.  If it returns true, the call ends with an error.  May be NULL. */
 	bool (*cancelled)(void *arg);
 	void *arg;

@@ -33,18 +33,23 @@ extern const struct op method_agent_info, method_bisect_change, method_blame_pat
 	method_checksum_file, method_content_grep, method_diff_snapshots, method_file_diff,
 	method_file_history, method_find_deleted, method_find_files, method_first_appearance,
 	method_grep_history, method_last_appearance, method_list_datasets, method_list_dir,
-	method_list_snapshots, method_read_file, method_size_breakdown, method_size_delta,
-	method_snapshot_cadence, method_stale_snapshots, method_snapshots_containing,
-	method_top_consumers, method_versions_of;
+	method_list_snapshots, method_read_file, method_restore_dir, method_restore_file,
+	method_size_breakdown, method_size_delta, method_snapshot_cadence, method_stale_snapshots,
+	method_snapshots_containing, method_top_consumers, method_versions_of;
 
 /*
  * Define the method NAME.  NAME_params describes the members of its request, which is a struct
- * REQUEST.  run_NAME answers the request.
+ * REQUEST.  run_NAME answers the request.  METHOD_WRITES is for the methods that change
+ * something.
  */
-#define METHOD(NAME, REQUEST, SUMMARY, RESULT)                                                     \
+#define METHOD(NAME, REQUEST, SUMMARY, RESULT) METHOD_AS(NAME, REQUEST, SUMMARY, RESULT, 0)
+#define METHOD_WRITES(NAME, REQUEST, SUMMARY, RESULT)                                              \
+	METHOD_AS(NAME, REQUEST, SUMMARY, RESULT, OP_WRITES)
+#define METHOD_AS(NAME, REQUEST, SUMMARY, RESULT, FLAGS)                                           \
 	const struct op method_##NAME = {                                                          \
 		.name = #NAME,                                                                     \
 		.summary = (SUMMARY),                                                              \
+		.flags = (FLAGS),                                                                  \
 		.params = NAME##_params,                                                           \
 		.request_size = sizeof(struct REQUEST),                                            \
 		.result = (RESULT),                                                                \

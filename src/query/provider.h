@@ -94,6 +94,7 @@ struct view {
 	bool identified;
 	bool sums;
 	bool holes;
+	const int *root; /* descriptor of the directory that the view shows; NULL: no directory */
 	uint64_t unread; /* number of files and directories that walk and search had to skip */
 };
 

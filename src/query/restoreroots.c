@@ -179,6 +179,32 @@ int restoreroots_open(const struct restoreroots *roots, struct str path,
 	return 0;
 }
 
+static bool is_same(const struct statx *a, const struct statx *b)
+{
+	return a->stx_ino == b->stx_ino && a->stx_dev_major == b->stx_dev_major &&
+	       a->stx_dev_minor == b->stx_dev_minor;
+}
+
+bool restoreroots_target_within(const struct restoreroots_target *target, int dir)
+{
+	owned_fd int here = fcntl(target->dir, F_DUPFD_CLOEXEC, 0);
+	struct statx wanted, now, above;
+
+	if (here < 0 || at_fd_stat(here, &now) < 0 || at_fd_stat(dir, &wanted) < 0)
+		return false;
+	while (!is_same(&now, &wanted)) {
+		int parent = at_name_open(here, "..", O_PATH | O_DIRECTORY);
+
+		close_fd(&here);
+		here = parent;
+		/* The root directory is its own parent. */
+		if (here < 0 || at_fd_stat(here, &above) < 0 || is_same(&now, &above))
+			return false;
+		now = above;
+	}
+	return true;
+}
+
 void restoreroots_target_release(struct restoreroots_target *target)
 {
 	if (!target->name)

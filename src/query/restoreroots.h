@@ -13,6 +13,8 @@
  * A struct of zeros has no directories, so every target is refused.
  */
 #pragma once
+#include <stdbool.h>
+
 #include "core/err.h"
 #include "core/str.h"
 
@@ -42,4 +44,6 @@ struct restoreroots_target {
  */
 int restoreroots_open(const struct restoreroots *roots, struct str path,
 	struct restoreroots_target *target, struct err *err);
+/* Whether the directory of a target is the directory dir, or lies below it. */
+bool restoreroots_target_within(const struct restoreroots_target *target, int dir);
 void restoreroots_target_release(struct restoreroots_target *target);

@@ -50,10 +50,11 @@ teardown() { end_owner; }
 	for name in $(strata help | sed -n 's/^  \([a-z-]*\) .*/\1/p' | grep -vxE 'help|version|policy' | tr - _); do
 		jq -e --arg name "$name" 'any(.[]; .name == $name)' all.json >is || { echo "$name has no schema"; return 1; }
 	done
-	# All query methods are read-only, and their names are those of the agent.
+	# All query methods but the restores are read-only, and their names are those of the agent.
 	strata query agent_info --json >agent.json
 	for name in $(jq -r '.methods[]' agent.json); do
-		is "$(jq -r --arg name "$name" '.[] | select(.name == $name) | .read_only' all.json)" true
+		is "$name $(jq -r --arg name "$name" '.[] | select(.name == $name) | .read_only' all.json)" \
+			"$name $([[ $name != restore_* ]] && echo true || echo false)"
 	done
 	is "$(jq -c '[.[] | select(.destructive) | .name] | sort' all.json)" '["delete","destroy","gc","retain"]'
 	is "$(jq -r '.[] | select(.name == "read_file") | .request.required | join(" ")' all.json)" "snapshot path"
@@ -185,6 +186,10 @@ teardown() { end_owner; }
 	asked file_diff snap_a="$a" snap_b="$b" path=dir/new
 	asked content_grep snapshot="$b" pattern=line
 	asked grep_history dataset="$dataset" pattern=line
+	asked restore_file snapshot="$a" snapshot_path=file target_path="$PWD/out/file" --allow-restore out
+	asked restore_file snapshot="$b" snapshot_path=file target_path="$PWD/out/file" overwrite=true backup=true --allow-restore out
+	asked restore_file snapshot="$b" snapshot_path=file target_path="$PWD/out/file" --allow-restore out
+	asked restore_dir snapshot="$b" snapshot_path=dir target_path="$PWD/out/dir" --allow-restore out
 	# The test has left out no method.
 	strata query agent_info --json | jq -r '.methods[]' | sort >methods
 	sort -u described >asked

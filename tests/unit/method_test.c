@@ -160,6 +160,76 @@ static void refuse(struct asking *asking, const char *method, const char *params
 
 /* ----------------------------------------------------------------- the table */
 
+/* Whether name, a list of words with '_' between them, has this word. */
+static bool has_word(const char *name, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *p = name; p; p = strchr(p, '_') ? strchr(p, '_') + 1 : NULL)
+		if (!strncmp(p, word, len) && (!p[len] || p[len] == '_'))
+			return true;
+	return false;
+}
+
+/*
+ * Only the restores change anything.  A verb of zfs(8), zpool(8), btrfs(8) or strata(1) that
+ * changes something must not get into the table by accident.
+ */
+static void no_method_but_the_restores_changes_anything(void **state)
+{
+	static const char *const verbs[] = { "add", "allow", "attach", "balance", "bookmark",
+		"checkout", "clear", "clone", "commit", "create", "delete", "destroy", "detach",
+		"exec", "export", "fork", "gc", "hold", "import", "inherit", "init", "initialize",
+		"jail", "labelclear", "load", "mount", "move", "offline", "online", "promote",
+		"prune", "put", "receive", "recv", "redact", "redo", "release", "remove", "rename",
+		"reopen", "replace", "resilver", "resize", "restore", "retain", "rm", "rollback",
+		"run", "scrub", "send", "set", "share", "split", "sync", "tag", "take", "trim",
+		"unallow", "undo", "unload", "unmount", "unshare", "update", "upgrade", "write",
+		"zero" };
+	size_t restores = 0;
+
+	for (size_t i = 0; i < methods_count; i++) {
+		const struct op *method = methods[i];
+
+		assert_non_null(method->answer);
+		assert_null(method->run);
+		if (!strcmp(method->name, "restore_file") || !strcmp(method->name, "restore_dir")) {
+			assert_int_equal(method->flags, OP_WRITES);
+			restores++;
+			continue;
+		}
+		assert_int_equal(method->flags, 0);
+		assert_string_not_equal(method->name, "snapshot");
+		for (size_t j = 0; j < COUNT(verbs); j++)
+			if (has_word(method->name, verbs[j]))
+				fail_msg("method %s", method->name);
+	}
+	assert_int_equal(restores, 2);
+}
+
+static void restores_are_refused_where_nothing_is_allowed(void **state)
+{
+	struct asking asking;
+	struct restoreroots none = { 0 };
+
+	asking_init(&asking, *state);
+	for (int i = 0; i < 2; i++) {
+		refuse(&asking, "restore_file",
+			"{'snapshot':'$0','snapshot_path':'a','target_path':'/tmp/strata-no'}",
+			-32002);
+		refuse(&asking, "restore_dir",
+			"{'snapshot':'$0','snapshot_path':'d','target_path':'/tmp/strata-no'}",
+			-32002);
+		refuse(&asking, "restore_dir",
+			"{'snapshot':'$0','snapshot_path':'d','target_path':'/tmp/strata-no',"
+			"'overwrite':true,'backup':true}",
+			-32002);
+		asking.ctx.restore = &none;
+	}
+	assert_int_equal(access("/tmp/strata-no", F_OK), -1);
+	asking_release(&asking);
+}
+
 static void the_table_is_sorted_and_finds_every_method(void **state)
 {
 	for (size_t i = 0; i < methods_count; i++) {
@@ -1092,6 +1162,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_table_is_sorted_and_finds_every_method),
+		cmocka_unit_test(no_method_but_the_restores_changes_anything),
+		world_test(restores_are_refused_where_nothing_is_allowed),
 		cmocka_unit_test(every_parameter_lies_inside_its_request),
 		cmocka_unit_test(maps_errors_to_codes),
 		world_test(checks_parameters_in_order),
