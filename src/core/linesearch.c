@@ -53,14 +53,14 @@ static size_t class_length(struct str text)
 		if (text.ptr[i] == '\\')
 			i++;
 		else if (text.ptr[i] == '[' && i + 1 < text.len && strchr(":.=", text.ptr[i + 1]))
-			return 0; /* named classes are too rare to be worth reading */
+			return 0; /* named classes are too rare to be worth the code */
 	}
 	return i < text.len ? i + 1 : 0;
 }
 
 /*
- * Returns the length of the group at the start of text, or 0 if it has no end or contains "(*",
- * "\Q" or any "(?" but "(?:", which change how the rest of the pattern is read.
+ * Returns the length of the group at the start of text.  Returns 0 if the group has no end, or
+ * contains "(*", "\Q" or any "(?"  except "(?:".  These change how the rest of the pattern is read.
  */
 static size_t group_length(struct str text)
 {
@@ -82,7 +82,10 @@ static size_t group_length(struct str text)
 	return 0;
 }
 
-/* Remove the last character of run, since the quantifier behind it allows a match without it. */
+/*
+ * Remove the last character of run, since the quantifier after it allows a match without this
+ * character.
+ */
 static void drop_character(struct buf *run)
 {
 	size_t len = run->len;
@@ -92,7 +95,10 @@ static void drop_character(struct buf *run)
 	buf_truncate(run, len ? len - 1 : 0);
 }
 
-/* Read a backslash and the character behind it.  Returns false if the escape is not known here. */
+/*
+ * Read a backslash and the character after it.  Returns false if this function does not know the
+ * escape.
+ */
 static bool read_escape(struct reading *reading)
 {
 	char c = reading->rest.len > 1 ? reading->rest.ptr[1] : '\0';
@@ -109,8 +115,8 @@ static bool read_escape(struct reading *reading)
 }
 
 /*
- * Read the next element of a pattern.  Returns false for an element after which it is not known
- * what text every match contains.
+ * Read the next element of a pattern.  Returns false for an element after which no statement about
+ * the text of every match is possible.
  */
 static bool read_element(struct reading *reading)
 {
@@ -163,9 +169,9 @@ void linesearch_required(struct str pattern, struct buf *out, bool *all)
 /* --------------------------------------------------------------- many lines */
 
 /*
- * Whether a search in many lines at once finds a match in each line in which a search in that line
- * alone finds one.  This holds for a pattern that does not look around, does not ask for the end of
- * a line, and has no quantifier or group that refuses to backtrack.
+ * Whether a search in many lines at once finds the same lines as a search in each line alone.  This
+ * is true for a pattern that does not look around, does not refer to the end of a line, and has no
+ * quantifier or group that refuses to backtrack.
  */
 static bool works_on_many(struct str pattern)
 {
@@ -200,9 +206,9 @@ void linesearch_freep(struct linesearch **search)
 }
 
 /*
- * Find out which text every match contains.  No line contains a text with a newline.  A text with a
- * carriage return may extend into the end of a line.  So only a pattern without both can be found
- * by its text alone.
+ * Find the text that every match contains.  If it contains a newline, no line can match.  If it
+ * contains a carriage return, it may extend into the end of a line.  So only a pattern without both
+ * can be found by its text alone.
  */
 static void find_required(struct linesearch *search, struct str pattern, unsigned flags)
 {
@@ -240,8 +246,8 @@ struct linesearch *linesearch_new(struct str pattern, unsigned flags, struct err
 /* ------------------------------------------------------------------- search */
 
 /*
- * Returns the line that contains the position at, without its line end.  The caller knows that some
- * line at or before this one begins at from.  *next becomes the position behind the line.
+ * Returns the line that contains the position 'at', without its line end.  'from' is the beginning
+ * of a line at or before this one.  *next becomes the position after the line.
  */
 static struct str line_around(
 	const struct linesearch *search, struct str text, size_t from, size_t at, size_t *next)
@@ -258,8 +264,8 @@ static struct str line_around(
 }
 
 /*
- * Starting at the position at, find a position whose line may match.  Returns 1 and sets *found, 0
- * if there is none, or negative.
+ * Find the first position from 'at' on whose line may match.  Returns 1 and sets *found, or 0 if
+ * there is none, or a negative error.
  */
 static int next_candidate(
 	struct linesearch *search, struct str text, size_t at, size_t *found, struct err *err)
@@ -280,8 +286,8 @@ static int next_candidate(
 	int r = regex_find(search->many, rest, found, &end, err);
 	if (r == -ERR_LIMIT) {
 		/*
-		 * Searching many lines at once takes too long here, so lines are searched one at a
-		 * time from now on.
+		 * A search in many lines at once takes too long here.  From now on, search lines
+		 * one at a time.
 		 */
 		regex_free(take_ptr(&search->many));
 		*found = at;
@@ -301,7 +307,7 @@ int linesearch_next(struct linesearch *search, struct str text, size_t *at,
 
 		if (r <= 0)
 			return r;
-		/* An empty match behind the last newline is in no line. */
+		/* An empty match after the last newline is in no line. */
 		if (found == text.len && text.ptr[found - 1] == '\n')
 			return 0;
 		hit->line = line_around(search, text, *at, found, at);

@@ -1,9 +1,10 @@
 /*
- * linesearch - the lines of a text that a pattern matches.
+ * linesearch - finds the lines of a text that a pattern matches.
  *
  * The result is the same as if regex_find searched each line alone, without its line end.  Most
- * lines are skipped faster than that.  If every match must contain a certain text, lines without
- * this text are not tried.  Otherwise, if the pattern allows, one call searches many lines.
+ * lines are skipped without such a search.  If every match must contain a certain text, lines
+ * without this text are skipped.  Otherwise, if the pattern allows it, one call searches many
+ * lines.
  */
 #pragma once
 #include <stdint.h>
@@ -14,13 +15,13 @@
 enum linesearch_flags {
 	LINESEARCH_IGNORE_CASE = 1 << 0,
 	LINESEARCH_LITERAL = 1 << 1, /* the pattern is a plain string */
-	LINESEARCH_DROP_CR = 1 << 2, /* a line ends at "\r\n" too, not only at "\n" */
+	LINESEARCH_DROP_CR = 1 << 2, /* a line ends at "\r\n", too, and not only at "\n" */
 };
 
 struct linesearch;
 
 struct linesearch_hit {
-	struct str line;   /* without its line end */
+	struct str line;   /* the line without its line end */
 	size_t start, end; /* offsets of the match in line */
 };
 
@@ -37,11 +38,11 @@ void linesearch_freep(struct linesearch **search);
 int linesearch_next(struct linesearch *search, struct str text, size_t *at,
 	struct linesearch_hit *hit, struct err *err);
 
-/* Returns how many newlines there are between from and to. */
+/* Returns the number of newlines between from and to. */
 uint64_t linesearch_count(const char *from, const char *to);
 
 /*
- * Put a text that every match of pattern contains into out, or nothing if no such text is known.
- * *all says whether the pattern is nothing but this text.
+ * Set out to a text that every match of pattern contains.  out stays empty if no such text is
+ * known.  *all becomes true if the pattern consists only of this text.
  */
 void linesearch_required(struct str pattern, struct buf *out, bool *all);

@@ -17,7 +17,7 @@ struct btrfsfamily {
 	struct family family;
 	struct btrfsvols vols;
 	struct btrfslines lines; /* refers to vols */
-	/* The datasets that were opened.  They find their line by name after each scan. */
+	/* A dataset that was opened.  It finds its line by name after each scan. */
 	struct dataset {
 		struct provider provider;
 		struct btrfsfamily *owner;
@@ -71,8 +71,9 @@ static bool read_info(
 }
 
 /*
- * The creation of a received subvolume is when it was received.  When its snapshot was made is told
- * by what lies beside it or by its name.
+ * Set the properties of a snapshot.  The creation of a received subvolume is the time when it was
+ * received.  The time when its snapshot was made comes from the info.xml beside it, or from its
+ * name.
  */
 static void describe(const struct btrfsfamily *self, const struct btrfspoint *point,
 	struct arena *arena, struct provider_snapshot *snapshot)
@@ -114,7 +115,10 @@ static void sort_snapshots(struct provider_snapshot *list, size_t n)
 
 	for (size_t i = 1; i < n; i++)
 		sorted &= list[i - 1].creation <= list[i].creation;
-	/* The order of equal times is that of the line, so only received ones need a sort. */
+	/*
+	 * A line is sorted by creation.  So only lists with received snapshots must be sorted
+	 * again.
+	 */
 	if (!sorted)
 		qsort(list, n, sizeof(*list), compare_snapshots);
 }
@@ -131,7 +135,7 @@ static int snapshots(
 	provider->left_out = line ? line->hidden : 0;
 	if (!line)
 		return r;
-	/* visit may cause another scan, so the list has to stand alone. */
+	/* Copy the list, since visit may cause another scan. */
 	size_t n = line->n;
 	owned_mem struct provider_snapshot *list = mem_alloc((n + 1) * sizeof(*list));
 	for (size_t i = 0; i < n; i++)
@@ -142,7 +146,7 @@ static int snapshots(
 	return r < 0 ? r : 0;
 }
 
-/* Open the directory of a snapshot.  If it has gone from its place, all are looked for again. */
+/* Open the directory of a snapshot.  If it is no longer at its place, a new scan looks for it. */
 static int open_point(
 	struct dataset *dataset, const char *name, const struct btrfspoint **point, struct err *err)
 {
@@ -223,7 +227,7 @@ static int datasets(struct family *family, provider_dataset_visit visit, void *a
 	struct btrfsfamily *self = family_of(family);
 	owned(arena_release) struct arena arena = { 0 };
 	int r = scan_if_old(self, err);
-	/* visit may cause another scan, so the list has to stand alone. */
+	/* Copy the list, since visit may cause another scan. */
 	size_t n = r < 0 ? 0 : self->lines.n;
 	owned_mem struct provider_dataset *list = mem_alloc((n + 1) * sizeof(*list));
 
@@ -240,7 +244,7 @@ static int datasets(struct family *family, provider_dataset_visit visit, void *a
 	return r < 0 ? r : 0;
 }
 
-/* Say why a subvolume is no dataset, if its snapshots are hidden from this user. */
+/* Set the reason why a subvolume is no dataset, if its snapshots are hidden from this user. */
 static int refuse_dataset(const struct btrfsfamily *self, const char *name, struct err *err)
 {
 	owned(arena_release) struct arena arena = { 0 };

@@ -8,4 +8,4 @@
 #pragma once
 #include "query/family.h"
 
-struct family *btrfsfamily_new(void); /* to be closed as a family */
+struct family *btrfsfamily_new(void); /* closed like any other family */

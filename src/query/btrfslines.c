@@ -10,13 +10,16 @@
 
 #define NONE BTRFSVOLS_NONE
 
-/* A uuid that a subvolume has or names.  Nodes with common ancestors have the same root. */
+/*
+ * A uuid of a subvolume, or one that a subvolume refers to.  Nodes with common ancestors have the
+ * same root.
+ */
 struct node {
 	size_t fs;
 	const uint8_t *uuid;
-	size_t vol; /* the subvolume with this uuid, or NONE */
+	size_t vol; /* the subvolume with this uuid; NONE: there is none */
 	size_t up;
-	/* Of a root: how many writable subvolumes there are that are no snapshots, and one. */
+	/* For a root: the number of writable subvolumes that are no snapshots, and one of them. */
 	size_t live_count, live;
 };
 
@@ -25,14 +28,14 @@ struct finding {
 	struct btrfslines *lines;
 	struct node *nodes; /* sorted by fs and uuid */
 	size_t n_nodes;
-	struct found { /* of each subvolume */
+	struct found { /* the result for each subvolume */
 		bool snapshot;
-		bool placed;  /* the layout says so */
-		bool has_own; /* a layout says that snapshots belong to this subvolume */
+		bool placed;  /* the layout of directories decides */
+		bool has_own; /* according to a layout, snapshots belong to this subvolume */
 		bool decided, deciding;
-		size_t live; /* the subvolume whose snapshot it is, or NONE */
+		size_t live; /* the subvolume that this is a snapshot of, or NONE */
 		const char *path;
-		struct btrfsplace place; /* of path */
+		struct btrfsplace place; /* result of btrfsplace_of for path */
 	} * found;
 };
 
@@ -118,14 +121,14 @@ static void find_ancestors(struct finding *finding)
 	}
 }
 
-/* ------------------------------------------------------- which are snapshots, of which */
+/* ------------------------------------------- snapshots and their subvolumes */
 
 static bool is_made_from(const struct btrfsvol *vol)
 {
 	return btrfsvols_has(vol->parent) || btrfsvols_has(vol->received);
 }
 
-/* Believe a layout if the kernel does not say otherwise. */
+/* Accept a layout of directories, unless the kernel contradicts it. */
 static void try_place(struct finding *finding, const struct btrfsvol_path *path)
 {
 	struct found *found = &finding->found[path->vol];
@@ -134,7 +137,9 @@ static void try_place(struct finding *finding, const struct btrfsvol_path *path)
 
 	btrfsplace_of(path->path, &finding->lines->arena, &place);
 	size_t live = place.live ? btrfsvols_at(finding->vols, place.live) : NONE;
-	/* A subvolume that nothing was made from, and that was made from nothing, has its own root.
+	/*
+	 * A subvolume has its own root if it was made from no other one, and no other one was made
+	 * from it.
 	 */
 	if (found->placed || live == NONE || live == path->vol || root == NONE ||
 		root != root_of_vol(finding, live))
@@ -157,7 +162,9 @@ static size_t made_from(const struct finding *finding, size_t vol)
 	return node == NONE ? NONE : finding->nodes[node].vol;
 }
 
-/* Find the live subvolume of a snapshot: the first that is no snapshot among its ancestors. */
+/*
+ * Find the live subvolume of a snapshot.  This is the first of its ancestors that is no snapshot.
+ */
 static size_t find_live(struct finding *finding, size_t vol)
 {
 	size_t live = NONE;
@@ -175,7 +182,7 @@ static size_t find_live(struct finding *finding, size_t vol)
 		found->deciding = true;
 		at = made_from(finding, at);
 	}
-	/* The ancestors on the way have the same answer. */
+	/* The result is the same for the ancestors on the way. */
 	for (at = vol; at != NONE && finding->found[at].deciding; at = made_from(finding, at)) {
 		finding->found[at].deciding = false;
 		finding->found[at].decided = true;
@@ -206,7 +213,10 @@ static void find_snapshots(struct finding *finding)
 			(void)find_live(finding, i);
 }
 
-/* Give snapshots of a subvolume that is gone to the one that was restored from one of them. */
+/*
+ * If the subvolume of snapshots does not exist any more, assign them to the subvolume that was
+ * restored from one of them.
+ */
 static void adopt_lost(struct finding *finding)
 {
 	for (size_t i = 0; i < finding->vols->n; i++) {
@@ -246,7 +256,7 @@ static int compare_lost(const void *a, const void *b)
 	return order;
 }
 
-/* Join those of one series in one directory, such as home.20240131 and home.20240201. */
+/* Join snapshots of one series in one directory, such as home.20240131 and home.20240201. */
 static void join_series(struct finding *finding)
 {
 	struct lost *list = mem_alloc((finding->vols->n + 1) * sizeof(*list));
@@ -340,7 +350,10 @@ static void rename_point(struct finding *finding, struct btrfspoint *point, unsi
 	point->name = fit_name(arena, str_of(full), false);
 }
 
-/* Rename the snapshots of a line that share a name: first by directory, then by number. */
+/*
+ * Rename the snapshots of a line that have the same name: first with the directory, then with a
+ * number.
+ */
 static void part_names(struct finding *finding, struct btrfsline *line)
 {
 	struct btrfspoint **list = mem_alloc((line->n + 1) * sizeof(struct btrfspoint *));
@@ -363,7 +376,8 @@ static void part_names(struct finding *finding, struct btrfsline *line)
 /* ------------------------------------------------------------------- lines */
 
 struct member {
-	size_t key; /* of the line: its live subvolume, or the number of subvolumes and a root */
+	/* the key of the line: its live subvolume, or the number of subvolumes plus a root */
+	size_t key;
 	int64_t creation;
 	uint64_t id;
 	size_t vol;

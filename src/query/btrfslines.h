@@ -1,24 +1,24 @@
 /*
- * btrfslines - which btrfs subvolumes are snapshots, and which snapshots belong together.
+ * btrfslines - finds out which btrfs subvolumes are snapshots, and which snapshots belong together.
  *
- * A line is a dataset: a live subvolume with its snapshots, or snapshots whose subvolume is gone or
- * was never here, as on a backup disk.  A snapshot belongs to one line at most:
+ * A line is a dataset: a live subvolume with its snapshots, or snapshots whose subvolume does not
+ * exist here, as on a backup disk.  A snapshot belongs to at most one line:
  *
  * - In the layouts of snapper (DIR/.snapshots/N/snapshot) and of timeshift
- *   (DIR/timeshift-btrfs/snapshots/DATE/NAME), the place says which subvolume it belongs to: DIR or
- *   DIR/NAME.  That is believed if the kernel shows that both have common ancestors.  Such a
+ *   (DIR/timeshift-btrfs/snapshots/DATE/NAME), the path names the subvolume of the snapshot: DIR or
+ *   DIR/NAME.  This is accepted if the kernel shows that both have common ancestors.  Such a
  *   snapshot may be writable.
  * - Elsewhere a snapshot is read-only.  It belongs to the first writable subvolume among the
  *   subvolumes that it was made from.
- * - If that subvolume is gone, and one writable subvolume alone has common ancestors with the
- *   snapshot, it was restored from such a snapshot, and has the line.
+ * - If that subvolume does not exist any more, and exactly one writable subvolume has common
+ *   ancestors with the snapshot, that one was restored from such a snapshot, and has the line.
  * - All others are joined by common ancestors, or by their directory and the name before a date.
  *
- * The name of a line is the path of its subvolume without the first slash, "rootfs" for the
- * subvolume at "/".  A snapshot's name is N, DATE, or the last name of its path.  If its directory
- * alone has a date in its name, that is the name.  A byte that the form of names does not allow
- * becomes '_'.  If two have one name, the directory's name and ':', or else ':' and the number of
- * the subvolume, tell them apart.
+ * The name of a line is the path of its subvolume without the first slash, or "rootfs" for the
+ * subvolume at "/".  A snapshot's name is N, DATE, or the last name of its path.  If only its
+ * directory has a date in its name, the name of the directory is used.  A byte that the form of
+ * names does not allow becomes '_'.  Equal names are distinguished by the directory's name and ':',
+ * or else by ':' and the number of the subvolume.
  */
 #pragma once
 #include "query/btrfsvols.h"
@@ -26,13 +26,15 @@
 struct btrfslines {
 	struct btrfsline {
 		const char *name;
-		const char *path; /* of the live subvolume, or of a directory that has the others */
-		size_t live;      /* index of the live subvolume, or BTRFSVOLS_NONE */
-		/* The snapshots, the oldest first. */
+		/* path of the live subvolume, or of a directory that contains the snapshots */
+		const char *path;
+		size_t live; /* index of the live subvolume, or BTRFSVOLS_NONE */
+		/* The snapshots of the line, with the oldest first. */
 		struct btrfspoint {
 			size_t vol;
 			const char *name;
-			bool numbered; /* perhaps snapper's, with an info.xml beside it */
+			/* may be a snapshot of snapper, with an info.xml beside it */
+			bool numbered;
 		} * points;
 		size_t n, cap;
 		uint64_t hidden; /* snapshots of the live subvolume that this user may not open */

@@ -2,7 +2,7 @@
 
 #include "query/snapname.h"
 
-#define DIGITS_MAX 18 /* of snapper's numbers */
+#define DIGITS_MAX 18 /* digits of a number of snapper */
 
 /* Take the last name and the slash before it off a path. */
 static struct str take_last(struct str *path)
@@ -67,7 +67,7 @@ static bool as_timeshift(struct str rest, struct arena *arena, struct btrfsplace
 	return true;
 }
 
-/* Find where the last date in a name begins.  Returns false if there is none. */
+/* Find the start of the last date in a name.  Returns false if there is none. */
 static bool find_date(struct str name, size_t *at)
 {
 	int64_t instant;

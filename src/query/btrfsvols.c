@@ -18,7 +18,7 @@
 
 #define MOUNTS_TEXT_MAX ((size_t)16 << 20)
 #define VOLUMES_MAX 200000
-#define DEPTH_MAX 64 /* of subvolumes in subvolumes; each level keeps a descriptor */
+#define DEPTH_MAX 64 /* nesting of subvolumes; each level keeps a descriptor open */
 #define ROOT_INO 256 /* inode number of the top directory of every subvolume */
 #define FRESH_MAX WHEN_SECOND
 #define FS_SHIFT 48 /* ids of subvolumes are smaller than this power of two */
@@ -92,7 +92,7 @@ static void add_path(struct scan *scan, const char *path, size_t vol)
 	vols->paths[vols->n_paths++] = (struct btrfsvol_path){ path, vol };
 }
 
-/* Returns the index of the subvolume.  *made tells whether it was found for the first time. */
+/* Returns the index of the subvolume.  *made becomes true if it was found for the first time. */
 static size_t add_volume(struct scan *scan, const struct btrfs_ioctl_get_subvol_info_args *info,
 	const char *path, bool *made)
 {
@@ -131,7 +131,10 @@ static void add_hidden(struct scan *scan, size_t in, const char *name)
 
 static int scan_dir(struct scan *scan, int fd, const char *path, struct err *err);
 
-/* Whether a child was found where the kernel says: no mount covers it, and it was not replaced. */
+/*
+ * Whether the directory fd is the subvolume that the kernel has named.  A mount may cover it, or
+ * another directory may have replaced it.
+ */
 static bool is_child(int dir, int fd, uint64_t id)
 {
 	struct btrfs_ioctl_get_subvol_info_args info = { 0 };
@@ -165,7 +168,7 @@ static int scan_child(struct scan *scan, int fd, const char *path, size_t in, ui
 			add_hidden(scan, in, rest.data);
 		return 0;
 	}
-	/* A subvolume that is removed meanwhile does not keep the others from being found. */
+	/* If a subvolume is removed meanwhile, the others are still found. */
 	if (is_child(fd, child, id) &&
 		scan_dir(scan, child, child_path(scan, path, rest.data), &why) < 0 &&
 		why.code == ERR_LIMIT)
@@ -291,7 +294,10 @@ static int enter_fs(struct scan *scan, int fd, const char *point, struct err *er
 	return 0;
 }
 
-/* Scan a mount if whole tells what is mounted: a whole subvolume, or a part of one. */
+/*
+ * Scan a mount.  Only mounts of whole subvolumes, or only mounts of parts, are scanned: 'whole'
+ * selects which.
+ */
 static int scan_mount(struct scan *scan, const struct mountinfo *mount, bool whole, struct err *err)
 {
 	owned_fd int fd = at_abs_open(mount->point, O_RDONLY | O_DIRECTORY);

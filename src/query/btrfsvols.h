@@ -1,12 +1,13 @@
 /*
- * btrfsvols - the btrfs subvolumes that this process can reach.
+ * btrfsvols - finds the btrfs subvolumes that this process can reach.
  *
- * The subvolumes are those that btrfs file systems are mounted from, and those that the kernel
- * names in them.  All is asked by ioctls that need no privilege (Linux 4.18), so root and ordinary
- * users get the same answers, except for subvolumes that lie behind a directory which the user may
- * not search.  A directory that only looks like a subvolume is never among them.
+ * These are the subvolumes that are mounted, and those that the kernel names in them.  All data
+ * come from ioctls that need no privilege (Linux 4.18).  So root and ordinary users get the same
+ * results, except for subvolumes behind a directory that the user may not search.  A directory that
+ * only looks like a subvolume is never in the list.
  *
- * A subvolume that several mounts show has several paths.  The path of a mount from it comes first.
+ * A subvolume that several mounts show has several paths.  The path of a mount of the subvolume
+ * itself comes first.
  */
 #pragma once
 #include <stdbool.h>
@@ -23,8 +24,9 @@ struct btrfsvol {
 	size_t fs; /* index in btrfsvols.fs */
 	uint64_t id;
 	uint8_t uuid[BTRFSVOLS_UUID];
-	uint8_t parent[BTRFSVOLS_UUID];   /* uuid of the subvolume this is a snapshot of, or 0 */
-	uint8_t received[BTRFSVOLS_UUID]; /* uuid of the subvolume 'btrfs receive' copied, or 0 */
+	uint8_t parent[BTRFSVOLS_UUID]; /* uuid of the subvolume that this is a snapshot of, or 0 */
+	/* uuid of the subvolume that 'btrfs receive' has copied, or 0 */
+	uint8_t received[BTRFSVOLS_UUID];
 	bool read_only;
 	int64_t creation; /* ns */
 	const char *path; /* absolute */
@@ -47,28 +49,28 @@ struct btrfsvols {
 	size_t n_hidden, cap_hidden;
 	struct btrfsvol_fs {
 		uint8_t id[BTRFSVOLS_UUID];
-		uint64_t generation; /* of the last transaction before the scan */
+		uint64_t generation; /* number of the last transaction before the scan */
 		const char *mount;
 	} * fs;
 	size_t n_fs, cap_fs;
-	size_t mounts;       /* how many mounts of btrfs there are */
-	uint64_t mount_hash; /* of the table of mounts */
-	int64_t time;        /* of the scan; when_monotonic */
-	struct arena arena;  /* all texts */
+	size_t mounts;       /* number of mounts of btrfs */
+	uint64_t mount_hash; /* hash of the table of mounts */
+	int64_t time;        /* time of the scan, in the time of when_monotonic */
+	struct arena arena;  /* memory of all texts */
 };
 
-/* Find all subvolumes.  Fails if there are mounts of btrfs, but no subvolume can be asked. */
+/* Find all subvolumes.  Fails if there are mounts of btrfs, but the ioctls fail for all of them. */
 int btrfsvols_scan(struct btrfsvols *vols, struct err *err);
 void btrfsvols_release(struct btrfsvols *vols);
 /*
- * Whether a new scan would find the same.  A transaction, a mount or a second makes a scan old: a
- * subvolume can be renamed without a transaction.
+ * Whether a new scan would give the same result.  A scan becomes old after a transaction, a new
+ * mount, or one second, since a subvolume can be renamed without a transaction.
  */
 bool btrfsvols_fresh(const struct btrfsvols *vols);
 /* Returns the index of the subvolume at an absolute path, or BTRFSVOLS_NONE. */
 size_t btrfsvols_at(const struct btrfsvols *vols, const char *path);
 /*
- * Open the directory of a subvolume.  ERR_NOT_FOUND means that another subvolume, or none, is there
+ * Open the directory of a subvolume.  ERR_NOT_FOUND: another subvolume, or none, is at its path
  * now.
  */
 int btrfsvols_open(const struct btrfsvols *vols, const struct btrfsvol *vol, struct err *err);

@@ -17,8 +17,8 @@ struct dirview {
 	int root;
 	struct dirview_options options;
 	/*
-	 * The directory that was used last stays open, because what is asked next is most often in
-	 * it.
+	 * The directory that was used last stays open, because most requests are about the same
+	 * directory as the last one.
 	 */
 	int kept;
 	char *kept_path;
@@ -62,8 +62,8 @@ static bool is_missing(const struct err *err)
 }
 
 /*
- * Change the error of at_open to ERR_DENIED if it means that a file is gone or may not be read.
- * Other errors are failures of the provider, and stay as they are.
+ * Change the error of at_open to ERR_DENIED if it means that a file was removed or may not be read.
+ * Other errors are failures of the provider, and do not change.
  */
 static int refuse(struct err *err)
 {
@@ -99,7 +99,7 @@ static bool is_open_outside(const struct dirview *self, int fd)
 	return self->options.shared_inodes && at_fd_stat(fd, &stx) >= 0 && is_outside(self, &stx);
 }
 
-/* Take over dir, which is open on the directory at path, and return it. */
+/* Store dir as the open directory at path, and return it.  dir is taken over. */
 static int keep_directory(struct dirview *self, const char *path, int dir)
 {
 	close_fd(&self->kept);
@@ -110,8 +110,8 @@ static int keep_directory(struct dirview *self, const char *path, int dir)
 }
 
 /*
- * Returns a descriptor of the directory at path, which stays valid until another directory is asked
- * for, or negative.  The error is that of at_open.
+ * Returns a descriptor of the directory at path, or a negative error of at_open.  The descriptor is
+ * valid until another directory is opened.
  */
 static int open_directory(struct dirview *self, const char *path, struct err *err)
 {
@@ -182,7 +182,7 @@ static void fill_entry(
 }
 
 /*
- * Read the target of a symlink.  Returns an empty text if the symlink has gone or changed
+ * Read the target of a symlink.  Returns an empty text if the symlink was removed or changed
  * meanwhile.
  */
 static struct str read_target(int dir, const char *name, struct arena *arena)
@@ -193,7 +193,10 @@ static struct str read_target(int dir, const char *name, struct arena *arena)
 	return n < 0 ? STR("") : arena_str(arena, (struct str){ target, (size_t)n });
 }
 
-/* Read the attributes of the entry with this name.  Returns 1, or 0 if the entry is gone. */
+/*
+ * Read the attributes of the entry with this name.  Returns 1, or 0 if the entry does not exist any
+ * more.
+ */
 static int read_entry(const struct dirview *self, int dir, const char *name, struct arena *arena,
 	struct entry *entry)
 {
@@ -378,8 +381,8 @@ static int stat_regular(int fd, const char *path, struct statx *stx, struct err 
 /*
  * Open a regular file.  Its type is checked before it is opened, since opening a FIFO would block,
  * and opening a device may change it.  Without /proc, the path has to be looked up a second time.
- * If a FIFO has taken the place of the file by then, it is opened without blocking, and the caller
- * checks the type again.
+ * A FIFO may be at the path by then.  So the file is opened without blocking, and the caller checks
+ * its type again.
  */
 static int open_regular(struct dirview *self, const char *path, struct statx *stx, struct err *err)
 {
@@ -420,7 +423,10 @@ static int view_read(struct view *view, const struct entry *file, struct str pat
 	owned_fd int fd = open_regular(dirview_of(view), name, &stx, err);
 	if (fd < 0)
 		return fd;
-	/* The end of the file need not be looked for by a read that returns nothing. */
+	/*
+	 * Limit the length to the size of the file.  Otherwise a further read would be needed to
+	 * find its end.
+	 */
 	uint64_t rest = stx.stx_size > offset ? stx.stx_size - offset : 0;
 	if (length > rest)
 		length = rest;

@@ -14,9 +14,10 @@
 
 struct folder {
 	struct provider provider;
-	char *name; /* of the dataset */
+	char *name; /* name of the dataset */
 	char *path;
-	char *inner; /* the directory of each snapshot that the dataset begins at; NULL: itself */
+	/* the dataset begins at this directory of each snapshot; NULL: at the snapshot itself */
+	char *inner;
 	int fd;
 };
 
@@ -49,8 +50,9 @@ static void free_moments(struct moments *moments)
 }
 
 /*
- * Whether a directory is a backup that is still being made or removed.  Time Machine gives the
- * first the suffix, rsnapshot renames the second before it removes it.
+ * Whether a directory is a backup that is still being made or removed.  Time Machine adds a suffix
+ * to the name of a backup that is being made.  rsnapshot renames a backup before it removes the
+ * backup.
  */
 static bool is_unfinished(struct str name)
 {
@@ -89,7 +91,7 @@ static int open_child(const struct folder *folder, const char *name, int64_t *cr
 	return take_fd(&fd);
 }
 
-/* As open_child, for the name that users know, which is without the prefix. */
+/* As open_child, but with the name that users know, which has no prefix. */
 static int open_known(
 	const struct folder *folder, const char *name, int64_t *creation, struct err *err)
 {
@@ -118,7 +120,7 @@ static const char *known_name(const struct folder *folder, const char *name)
 	if (!str_starts(str_of(name), STR(NAME_PREFIX)))
 		return snapname_is_snapshot(str_of(name)) ? name : NULL;
 	name += strlen(NAME_PREFIX);
-	/* The directory without the prefix has the name, if both exist. */
+	/* If a directory without the prefix exists, too, that one has the name. */
 	bool taken = at_name_stat(folder->fd, name, &stx) >= 0 && S_ISDIR(stx.stx_mode);
 	return !taken && snapname_is_snapshot(str_of(name)) ? name : NULL;
 }
@@ -262,7 +264,7 @@ static void append_folder(struct folders *folders, struct folder *folder)
 	folders->list[folders->n++] = folder;
 }
 
-/* Returns the folder whose name, with a '/' behind it, begins this dataset's name, or NULL. */
+/* Returns the folder whose name and a '/' are the beginning of this dataset's name, or NULL. */
 static struct folder *find_outer(const struct folders *folders, const char *dataset)
 {
 	struct folder *best = NULL;

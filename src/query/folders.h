@@ -2,22 +2,22 @@
  * folders - the family "dir": folders whose subdirectories are snapshots.
  *
  * Examples are the folders of rsnapshot (hourly.0), of rsync scripts and of Time Machine
- * (2024-01-31-093000).  A snapshot's time is the one in its name (snapname_time), else the mtime of
- * its directory.  A symlink is not a snapshot, and neither is a backup that is still being made
- * (.inprogress) or removed (_delete.123).  A first '@' of a directory, as in
+ * (2024-01-31-093000).  The time of a snapshot is the one in its name (snapname_time), or else the
+ * mtime of its directory.  A symlink is not a snapshot, and neither is a backup that is still being
+ * made (.inprogress) or removed (_delete.123).  An '@' at the start of a directory's name, as in
  * @GMT-2024.01.31-12.00.00, is not part of the snapshot's name.  A subdirectory whose name does not
  * have the form of a snapshot's name is left out and counted.
  *
- * rsnapshot puts each backup point into a directory of the snapshot, as in hourly.0/localhost.
- * Such a directory can be asked for as a dataset of its own, FOLDER/localhost: its snapshots are
- * those with the directory, and paths begin at it.  It is not listed.
+ * rsnapshot puts each backup point into a directory of the snapshot, as in hourly.0/localhost.  A
+ * caller can open such a directory as a dataset of its own, FOLDER/localhost.  Its snapshots are
+ * those that have the directory, and paths begin at that directory.  This dataset is not listed.
  */
 #pragma once
 #include "query/family.h"
 
 struct folders;
 
-struct folders *folders_new(void); /* makes an empty family, to be closed as a family */
+struct folders *folders_new(void); /* makes an empty family; closed like any other family */
 /*
  * Add a folder that a user has named as PATH or NAME=PATH.  Without NAME, the name of the dataset
  * is the absolute path without its first slash.  A folder that was added before is ignored.

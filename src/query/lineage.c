@@ -12,17 +12,17 @@
 struct course {
 	struct provider *provider;
 	struct str path;
-	/* Whether the caller wants to hear of a snapshot.  NULL: of all. */
+	/* Whether visit is called for a snapshot.  NULL: it is called for all. */
 	lineage_wanted wanted;
 	lineage_visit visit;
 	void *arg;
 	bool all;     /* also visit snapshots in which path did not change */
-	bool settled; /* read contents if path may have changed and the attributes do not tell */
-	char *before; /* the snapshot before; NULL: none */
-	bool present; /* whether that snapshot has the path */
+	bool settled; /* read contents if path may have changed and the attributes do not show it */
+	char *before; /* name of the snapshot before; NULL: none */
+	bool present; /* the snapshot before has the path */
 	struct entry previous;
-	char *previous_snapshot; /* the snapshot that the previous entry is from */
-	struct arena arenas[2]; /* hold the texts of the previous and the current entry, by turns */
+	char *previous_snapshot; /* name of the snapshot that the previous entry is from */
+	struct arena arenas[2];  /* the texts of the previous and the current entry, in turns */
 	int turn;
 };
 
@@ -33,8 +33,8 @@ static int note_change(void *arg, const struct treediff_change *change, struct e
 }
 
 /*
- * Find out by reading whether the path changed since the previous snapshot.  If it is a directory,
- * everything below it is compared.
+ * Find out by reading whether the path has changed since the previous snapshot.  If the path is a
+ * directory, everything below it is compared.
  */
 static int compare_content(struct course *course, const struct provider_snapshot *snapshot,
 	bool *changed, struct err *err)
@@ -46,7 +46,7 @@ static int compare_content(struct course *course, const struct provider_snapshot
 		&options, note_change, changed, err);
 }
 
-/* Set *changed to whether the path differs from the snapshot before. */
+/* Set *changed to true if the path differs from the snapshot before. */
 static int find_change(struct course *course, const struct provider_snapshot *snapshot,
 	bool identified, bool there, const struct entry *entry, bool *changed, struct err *err)
 {
@@ -77,7 +77,7 @@ static int report_version(
 	return course->visit(course->arg, version, err);
 }
 
-/* Whether the provider knows that the path is what it was in the snapshot before. */
+/* Whether the provider knows that the path is the same as in the snapshot before. */
 static bool is_known(const struct course *course, const struct provider_snapshot *snapshot)
 {
 	const struct provider_ops *ops = course->provider->ops;
@@ -223,8 +223,8 @@ static size_t count_lines(struct str text)
 }
 
 /*
- * Set the origin of each line of now, the content of the path in a snapshot.  Lines outside the
- * hunks of the diff keep their origin.  The origin of all other lines is this snapshot.
+ * Set the origin of each line of 'now', which is the content of the path in a snapshot.  Lines
+ * outside the hunks of the diff keep their origin.  The origin of all other lines is this snapshot.
  */
 static void assign_origins(struct blame *blame, struct str now, uint32_t snapshot)
 {

@@ -2,7 +2,7 @@
 #pragma once
 #include "query/provider.h"
 
-/* What the path is in one snapshot. */
+/* The state of the path in one snapshot. */
 struct lineage_version {
 	const struct provider_snapshot *snapshot;
 	bool present;
@@ -12,8 +12,8 @@ struct lineage_version {
 	 * content is the same but whose fileprint is not.
 	 */
 	bool changed;
-	const struct entry *entry;    /* NULL unless present */
-	const struct entry *previous; /* the entry in the snapshot before; NULL: none */
+	const struct entry *entry;    /* NULL unless 'present' is set */
+	const struct entry *previous; /* entry in the snapshot before; NULL: none */
 };
 
 typedef int (*lineage_visit)(void *arg, const struct lineage_version *version, struct err *err);
@@ -21,8 +21,8 @@ typedef int (*lineage_visit)(void *arg, const struct lineage_version *version, s
 /*
  * Visit each snapshot in which path differs from the snapshot before, the oldest first.  A snapshot
  * is opened unless the provider knows that path is unchanged in it.  Content is read only if the
- * views are not identified and the attributes are the same: that of a file with another fileprint,
- * or everything below a directory.
+ * views are not identified and the attributes are the same.  This is the content of a file with
+ * another fileprint, or of everything below a directory.
  */
 int lineage_run(struct provider *provider, struct str path, lineage_visit visit, void *arg,
 	struct err *err);
@@ -30,8 +30,9 @@ int lineage_run(struct provider *provider, struct str path, lineage_visit visit,
 typedef bool (*lineage_wanted)(void *arg, const struct provider_snapshot *snapshot);
 
 /*
- * Visit every snapshot that is wanted, the oldest first, whether path changed in it or not.  The
- * snapshot before one is then the wanted snapshot before it.  wanted may be NULL.
+ * Visit every snapshot for which wanted returns true, the oldest first, even if path has not
+ * changed in it.  Such a snapshot is compared with the one that was visited before it.  wanted may
+ * be NULL.
  */
 int lineage_each(struct provider *provider, struct str path, lineage_wanted wanted,
 	lineage_visit visit, void *arg, struct err *err);

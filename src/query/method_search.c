@@ -22,7 +22,7 @@
 #include "query/viewdiff.h"
 #include "query/walk.h"
 
-/* The most that grep_history keeps: pairs of a content and a line, and bytes of lines and paths. */
+/* Limits of grep_history: pairs of a content and a line, and bytes of lines and paths. */
 #define FOUND_MAX ((size_t)1 << 20)
 #define TEXT_MAX ((size_t)64 << 20)
 #define HISTORY_LINE_MAX ((size_t)4 << 10) /* longer matching lines are cut */
@@ -116,13 +116,13 @@ static const struct param grep_history_params[] = {
 
 struct line {
 	struct str path, text; /* path and text lie in the arena */
-	uint64_t number;       /* its line number in the first content that has it */
+	uint64_t number;       /* the line's number in the first content that has it */
 	uint32_t first, last;  /* indices of moments */
 };
 
 struct finding {
 	uint32_t line;   /* index of the line */
-	uint64_t number; /* its line number in this content */
+	uint64_t number; /* the line's number in this content */
 };
 
 /*
@@ -134,13 +134,13 @@ struct content {
 	size_t start, count;
 };
 
-#define NOTHING UINT32_MAX /* instead of the number of a content: the path has none */
+#define NOTHING UINT32_MAX /* instead of the number of a content: the path does not exist */
 
 struct past {
 	struct method_context *ctx;
 	const struct grep_history *req;
 	struct search search;
-	struct arena arena; /* the texts of the lines */
+	struct arena arena; /* memory for the texts of the lines */
 	struct method_moments moments;
 	struct line *lines;
 	size_t n_lines, cap_lines;
@@ -149,8 +149,8 @@ struct past {
 	struct finding *found;
 	size_t n_found, cap_found;
 	struct keytable by_line, by_content, by_hash, current;
-	uint64_t searched; /* how many contents were read */
-	uint64_t unread;   /* in all views so far */
+	uint64_t searched; /* number of contents that were read */
+	uint64_t unread;   /* files and directories that could not be read, in all views so far */
 	bool truncated;
 };
 
@@ -197,7 +197,9 @@ static int note_match(void *arg, const struct search_match *match, struct err *e
 	return 0;
 }
 
-/* Note for path the lines that were found when another path had the same content. */
+/*
+ * Note the lines of a content for path.  They are known, since another path had the same content.
+ */
 static void copy_findings(struct past *past, struct str path, struct content from)
 {
 	for (size_t i = 0; i < from.count; i++) {
@@ -207,7 +209,7 @@ static void copy_findings(struct past *past, struct str path, struct content fro
 	}
 }
 
-/* Find the lines in a content that path did not have before.  The content is read at most once. */
+/* Find the lines of a content that is new for path.  The content is read at most once. */
 static int add_content(
 	struct past *past, struct str path, const struct entry *entry, struct err *err)
 {
@@ -276,8 +278,8 @@ static int note_change(void *arg, const struct treediff_change *change, struct e
 }
 
 /*
- * Search the first snapshot whole.  In each later snapshot, search the paths that changed since the
- * snapshot before.
+ * Search the first snapshot completely.  In each later snapshot, search the paths that have changed
+ * since the snapshot before.
  */
 static int search_changes(
 	struct past *past, const struct provider_snapshot *snapshot, struct err *err)

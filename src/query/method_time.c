@@ -70,7 +70,7 @@ static void sighting_members(
 struct sightings {
 	struct method_list list;
 	const struct course *req;
-	bool absent; /* also list snapshots without the path */
+	bool absent; /* the list also has snapshots without the path */
 };
 
 static bool is_in_window(void *arg, const struct provider_snapshot *snapshot)
@@ -238,7 +238,7 @@ const struct op method_first_appearance = {
 	.answer = run_first_appearance,
 };
 
-/* The newest snapshot most often has the path, so snapshots are opened from the newest on. */
+/* Open snapshots from the newest on, since in most cases the newest snapshot has the path. */
 static int run_last_appearance(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {

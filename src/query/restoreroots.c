@@ -11,7 +11,7 @@
 #include "core/text.h"
 
 #define TARGET_BYTES_MAX 65536
-#define SNAPSHOT_CONTROL STR(".zfs") /* the directory by which ZFS shows and makes snapshots */
+#define SNAPSHOT_CONTROL STR(".zfs") /* directory in which ZFS shows and makes snapshots */
 #define SHOWN 200
 
 /* ---------------------------------------------------------------------- paths */
@@ -58,8 +58,8 @@ static char *clean_path(struct str path, struct err *err)
 }
 
 /*
- * Returns the part of path below the directory dir, or NULL if path is not below it.  Both are
- * clean.
+ * Returns the part of path below the directory dir, or NULL if path is not below it.  Both paths
+ * come from clean_path.
  */
 static const char *below(const char *path, const char *dir)
 {
@@ -101,7 +101,7 @@ int restoreroots_add(struct restoreroots *roots, const char *path, struct err *e
 	owned_mem char *given = real ? absolute(path, err) : NULL;
 	if (!given || !(root.real = clean_path(str_of(real), err)))
 		return -(int)err->code;
-	/* A path with ".." names no directory by its text alone, so only its real path is used. */
+	/* A path with ".." cannot be compared by its text, so only the real path is used. */
 	struct err has_up = { 0 };
 	root.given = clean_path(str_of(given), &has_up) ?: mem_strdup(root.real);
 	mem_grow(&roots->list, &roots->cap, roots->n);

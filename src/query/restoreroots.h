@@ -1,9 +1,9 @@
 /*
  * restoreroots - the directories in which files may be restored.
  *
- * A directory is opened once, when it is added, and symlinks in its path are followed then.  Later
- * only its descriptor is used.  So a target lies below that very directory, whatever has been put
- * at its path meanwhile.  No component of a target below the directory may be a symlink.
+ * A directory is opened once, when it is added.  Symlinks in its path are followed then.  Later
+ * only its descriptor is used.  So a target lies below exactly this directory, even if another file
+ * was put at its path meanwhile.  No component of a target below the directory may be a symlink.
  *
  * A target is an absolute path.  It may begin with the path that was given for the directory, or
  * with the path that the directory had when it was added.
@@ -21,7 +21,7 @@
 struct restoreroots {
 	struct restoreroot {
 		char *given; /* absolute, without a slash at its start or end, "." or "//" */
-		char *real;  /* likewise; without symlinks when the directory was added */
+		char *real;  /* as 'given', and without symlinks when the directory was added */
 		int fd;
 	} * list;
 	size_t n, cap;
@@ -33,14 +33,14 @@ void restoreroots_release(struct restoreroots *roots);
 
 /* The place of a file to be restored. */
 struct restoreroots_target {
-	int dir;    /* the directory that has the file, or will have it */
-	char *name; /* its name there */
+	int dir;    /* descriptor of the directory that has the file, or will have it */
+	char *name; /* name of the file in that directory */
 };
 
 /*
- * Open the directory of a target.  path is absolute.  Fails with ERR_DENIED if the target is not
- * below a directory of the list, if it is such a directory itself, or if a component is a symlink,
- * ".." or ".zfs"; with ERR_NOT_FOUND if its directory does not exist.
+ * Open the directory of a target.  path is absolute.  Fails with ERR_DENIED in three cases: the
+ * target is not below a directory of the list, it is such a directory itself, or a component is a
+ * symlink, ".." or ".zfs".  Fails with ERR_NOT_FOUND if its directory does not exist.
  */
 int restoreroots_open(const struct restoreroots *roots, struct str path,
 	struct restoreroots_target *target, struct err *err);

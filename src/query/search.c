@@ -22,10 +22,10 @@ struct scanner {
 	struct search *search;
 	struct str path;
 	uint64_t left;   /* bytes of the file that are not read yet */
-	uint64_t line;   /* how many lines come before the text that is searched next */
+	uint64_t line;   /* number of lines before the text that is searched next */
 	struct buf rest; /* an unfinished line */
 	bool started;
-	bool stopped; /* visit wanted to stop */
+	bool stopped; /* visit has returned 1 */
 	bool failed;  /* a line gave an error */
 };
 
@@ -54,15 +54,19 @@ static int report_match(struct scanner *scanner, const struct linesearch_hit *hi
 }
 
 /*
- * The text that is searched now.  What comes before behind has been counted and, if the search asks
- * for it, is valid UTF-8.  The rest is looked at only as far as the search gets.
+ * The text that is searched now.  The part before the offset 'behind' has been counted and, if only
+ * text is searched, checked to be UTF-8.  The lines after this offset are counted and checked only
+ * as far as the search gets.
  */
 struct stretch {
 	struct str text;
 	size_t behind;
 };
 
-/* Count and check the lines up to a position.  Returns ENOUGH if one of them is not UTF-8. */
+/*
+ * Count the lines up to the offset 'to', and check them.  Returns ENOUGH if one of them is not
+ * UTF-8.
+ */
 static int pass_lines(struct scanner *scanner, struct stretch *stretch, size_t to)
 {
 	const char *text = stretch->text.ptr;
@@ -75,7 +79,10 @@ static int pass_lines(struct scanner *scanner, struct stretch *stretch, size_t t
 	return 0;
 }
 
-/* Search lines that are short enough.  last: nothing else of the file will be searched. */
+/*
+ * Search lines that are shorter than SEARCH_LINE_MAX.  last: no other text of the file will be
+ * searched.
+ */
 static int match_lines(struct scanner *scanner, struct str text, bool last, struct err *err)
 {
 	struct stretch stretch = { .text = text };
@@ -104,7 +111,7 @@ static int match_lines(struct scanner *scanner, struct str text, bool last, stru
 	return last ? 0 : pass_lines(scanner, &stretch, text.len);
 }
 
-/* Returns the length of the lines before the first line that is too long. */
+/* Returns the length of the lines that come before the first line that is too long. */
 static size_t before_long_line(struct str text)
 {
 	size_t at = 0;
@@ -143,7 +150,7 @@ static int keep_unfinished(struct scanner *scanner, struct str text)
 	return 0;
 }
 
-/* Search the unfinished line, of which text is the end. */
+/* Search the unfinished line after adding its end, which is text. */
 static int finish_line(struct scanner *scanner, struct str text, struct err *err)
 {
 	size_t newline = text.len && text.ptr[text.len - 1] == '\n';
@@ -167,8 +174,8 @@ static int search_piece(void *arg, const void *bytes, uint64_t len, struct err *
 	scanner->left -= len < scanner->left ? len : scanner->left;
 
 	/*
-	 * A hole is read as zeros, and ends the search of its file: at the start of a file, zeros
-	 * make the file binary; elsewhere, they make a line that is too long.
+	 * A hole is read as zeros, and ends the search of its file.  At the start of a file, zeros
+	 * make the file binary.  Elsewhere, they make a line that is too long.
 	 */
 	if (!bytes)
 		return ENOUGH;

@@ -8,7 +8,7 @@
 #include "core/text.h"
 #include "core/when.h"
 
-#define DEPTH_MAX 8      /* of elements; snapper's own file has 3 levels */
+#define DEPTH_MAX 8      /* nesting of elements; snapper's own file has 3 levels */
 #define REFERENCE_MAX 12 /* bytes of a character reference */
 #define DESCRIPTION_MAX 4096
 
@@ -17,12 +17,15 @@ struct reading {
 	struct str open[DEPTH_MAX]; /* the names of the open elements */
 	unsigned depth;
 	bool done;       /* the outermost element is closed */
-	struct buf text; /* of the element at depth 2 */
+	struct buf text; /* text of the element at depth 2 */
 	struct arena *arena;
 	struct snapperinfo *info;
 };
 
-/* Take everything up to and with end off the rest.  Returns false if end is not there. */
+/*
+ * Take everything up to and including 'end' from the rest.  Returns false if the rest does not
+ * contain 'end'.
+ */
 static bool take_until(struct str *rest, struct str end, struct str *taken)
 {
 	const char *at = rest->len ? memmem(rest->ptr, rest->len, end.ptr, end.len) : NULL;
@@ -112,7 +115,7 @@ static const char *take_text(struct reading *reading)
 	return copy;
 }
 
-/* snapper writes "2024-01-31 12:00:00", in UTC. */
+/* Set the date.  snapper writes it as "2024-01-31 12:00:00", in UTC. */
 static void set_date(struct reading *reading)
 {
 	struct err none = { 0 };
@@ -159,7 +162,7 @@ static bool close_element(struct reading *reading, struct str name)
 	return true;
 }
 
-/* Read what begins with '<'. */
+/* Read a part that begins with '<'. */
 static bool read_markup(struct reading *reading)
 {
 	struct str tag;

@@ -1,9 +1,9 @@
 /*
- * snapperinfo - the info.xml that snapper writes beside a snapshot.
+ * snapperinfo - reads the info.xml that snapper writes beside a snapshot.
  *
- * The file is small and of a fixed form: one element snapshot, with elements for the members.  Only
- * what this form needs of XML is read: elements, text, the five named and the numeric characters,
- * comments and processing instructions.  Anything else makes the file malformed.
+ * The file is small and has a fixed form: one element snapshot, with elements for the members.
+ * Only the parts of XML that this form needs are supported: elements, text, the five named and the
+ * numeric characters, comments and processing instructions.  A file with other parts is malformed.
  */
 #pragma once
 #include <stdbool.h>
@@ -15,8 +15,8 @@
 
 struct snapperinfo {
 	uint64_t number;
-	int64_t date;            /* ns; INT64_MIN: none */
-	const char *type;        /* "single", "pre" or "post"; NULL: none, as below */
+	int64_t date;     /* ns; INT64_MIN: none */
+	const char *type; /* "single", "pre" or "post"; NULL: none, as in the members below */
 	const char *description; /* UTF-8 without control characters */
 	const char *cleanup;     /* the algorithm that removes the snapshot, such as "timeline" */
 };

@@ -83,8 +83,8 @@ static int view_read(struct view *view, const struct entry *file, struct str pat
 		if (fd >= 0)
 			return content_read_fd(fd, name, offset, length, sink, arg, err);
 		/*
-		 * The live directory of an overlay lacks the files of lower layers.  These files
-		 * are in the store, and so is a file that a checkout has removed.
+		 * The live directory of an overlay does not have the files of lower layers.  These
+		 * files are in the store.  So is a file that a checkout has removed.
 		 */
 		if (gone.code != ERR_NOT_FOUND || !is_stored(self, file)) {
 			*err = gone;
@@ -145,7 +145,7 @@ int strata_dataset(struct history *history, struct arena *arena, const char **na
 	return r;
 }
 
-/* A listing of snapshots that is going on. */
+/* A listing of snapshots that is under way. */
 struct listing {
 	struct strata_provider *provider;
 	provider_snapshot_visit visit;
@@ -183,7 +183,10 @@ static int add_id(void *arg, const struct node *node, struct err *err)
 	return 0;
 }
 
-/* Visit a node and its ancestors.  They can only be read newest first, so their ids come first. */
+/*
+ * Visit a node and its ancestors, the oldest first.  They can be read only from the newest on, so
+ * their ids are listed first.
+ */
 static int visit_line(struct listing *listing, struct err *err)
 {
 	struct history *history = listing->provider->history;
@@ -213,15 +216,19 @@ static int snapshots(
 			  : history_forward(self->history, visit_node, &listing, err);
 }
 
-/* Whether a change of one path may be a change of the other: one contains the other. */
+/*
+ * Whether a change of one path may be a change of the other.  This is so if one path contains the
+ * other.
+ */
 static bool touches(struct str a, struct str b)
 {
 	return !a.len || !b.len || str_within(a, b) || str_within(b, a);
 }
 
 /*
- * A node tells what changed since the node that it was made from.  If it does not have all changed
- * paths, or none since the older tree could not be read, it tells nothing.
+ * Whether a node shows that path has not changed since the node that it was made from.  A node
+ * shows nothing if it does not have all changed paths.  It has none if the older tree could not be
+ * read.
  */
 static bool is_unchanged(
 	const char *before, const struct provider_snapshot *snapshot, struct str path)
@@ -286,7 +293,7 @@ static struct view *open_snapshot(struct provider *provider, const char *name, s
 
 /*
  * treediff ends early only when its visit function returns a negative value.  ENOUGH is such a
- * value, and no error code.
+ * value.  It is no error code.
  */
 #define ENOUGH INT_MIN
 

@@ -10,14 +10,14 @@ struct strata_provider {
 	struct history *history; /* borrowed */
 	const char *from;        /* only this node and its ancestors; NULL: all nodes */
 	const char *workspace;   /* name of the workspace whose HEAD is the current snapshot */
-	/* The node that was visited last, and its tree.  It is most often the one to be opened. */
+	/* The node that was visited last, and its tree.  In most cases this node is opened next. */
 	char visited[NODE_ID];
 	struct hash visited_tree;
 };
 
 /*
- * Initialise a provider.  Its workspace is "main" and it has no dataset name unless the caller
- * changes that.
+ * Initialise a provider.  Its workspace is "main", and it has no dataset name.  The caller may
+ * change both.
  */
 void strata_provider_init(
 	struct strata_provider *provider, struct history *history, const char *from);

@@ -7,8 +7,8 @@
 #include "core/when.h"
 
 /*
- * The clock is read once for this many entries, since reading it costs about as much as visiting
- * one entry.
+ * The clock is read once for this many entries, since reading the clock takes about as long as
+ * visiting one entry.
  */
 #define PASS_MAX 64
 

@@ -1,5 +1,6 @@
 /*
- * timed - wraps a provider and ends its work at a deadline, which all providers of a call share.
+ * timed - wraps a provider and ends its work at a deadline.  All providers of a call share this
+ * deadline.
  *
  * The wrapper reads the clock while entries, pieces of content, snapshots and changes pass through
  * it.  So walk, search, lineage and the methods need no code of their own to end in time.  They end
@@ -9,20 +10,20 @@
 #include "query/provider.h"
 
 struct timed_limit {
-	int64_t deadline; /* of CLOCK_MONOTONIC, ns */
+	int64_t deadline; /* in the time of CLOCK_MONOTONIC, ns */
 	bool (*cancelled)(void *arg);
 	void *arg;
-	unsigned passed; /* entries, snapshots and changes since the clock was read */
+	unsigned passed; /* entries, snapshots and changes since the clock was read last */
 };
 
 struct timed {
 	struct provider provider; /* the wrapper, to be used instead of inner */
 	struct provider_ops ops;
-	struct provider *inner; /* borrowed, like limit */
+	struct provider *inner; /* the wrapped provider, borrowed */
 	struct timed_limit *limit;
 };
 
-/* Begin a time limit of allowed ns from now.  cancelled may be NULL. */
+/* Begin a time limit that ends 'allowed' ns from now.  cancelled may be NULL. */
 void timed_limit_init(
 	struct timed_limit *limit, int64_t allowed, bool (*cancelled)(void *arg), void *arg);
 /*
@@ -30,5 +31,5 @@ void timed_limit_init(
  * is cancelled.
  */
 int timed_pass(struct timed_limit *limit, struct err *err);
-/* Wrap inner.  Several providers may share a limit. */
+/* Make timed a wrapper of the provider inner.  Several wrappers may share a limit. */
 void timed_init(struct timed *timed, struct provider *inner, struct timed_limit *limit);

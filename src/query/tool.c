@@ -15,12 +15,12 @@
 #include "core/when.h"
 
 #define PIECE_MAX 65536
-#define LOOK_MS 100   /* between two looks at whether the call is cancelled */
-#define DYING_MS 2000 /* that a killed program has to end */
+#define LOOK_MS 100   /* time between two checks whether the call was cancelled */
+#define DYING_MS 2000 /* time for a killed program to end */
 #define SHOWN 240     /* bytes of stderr in a message */
 /*
- * Looked through after PATH.  An ssh session without a login shell often has no sbin directory in
- * PATH, but zfs is there.
+ * These directories are searched after PATH.  An ssh session without a login shell often has no
+ * sbin directory in PATH, but zfs is there.
  */
 #define SYSTEM_PATH "/usr/local/sbin:/usr/sbin:/sbin"
 
@@ -35,7 +35,7 @@ static bool is_program(const char *path)
 	return fd >= 0 && at_fd_stat(fd, &stx) == 0 && S_ISREG(stx.stx_mode) && stx.stx_mode & 0111;
 }
 
-/* Relative directories are skipped: the working directory must not decide which program is run. */
+/* Skip relative directories, since the working directory must not decide which program is run. */
 static bool find_in(const char *dirs, const char *name, struct buf *path)
 {
 	while (dirs && *dirs) {
@@ -63,8 +63,8 @@ int tool_find(const char *name, struct buf *path, struct err *err)
 struct running {
 	pid_t pid;
 	int end;  /* pidfd, readable when the program has ended */
-	int out;  /* our end of its stdout; -1: it is closed */
-	int said; /* of its stderr */
+	int out;  /* this process's end of the program's stdout; -1: it is closed */
+	int said; /* this process's end of the program's stderr */
 };
 
 static void release_running(struct running *run)
@@ -74,7 +74,7 @@ static void release_running(struct running *run)
 	close_fd(&run->said);
 }
 
-/* In the child: become the program.  Tells the parent the errno if that fails. */
+/* In the child: execute the program.  If this fails, send the errno to the parent. */
 static void __attribute__((noreturn))
 become(const char *path, const struct tool_call *call, int null, int out, int said, int failed)
 {
@@ -91,14 +91,15 @@ become(const char *path, const struct tool_call *call, int null, int out, int sa
 	_exit(127);
 }
 
-/* Wait until the child is the program.  Returns 0, or the errno that kept it from that. */
+/* Wait until the child executes the program.  Returns 0, or the errno of the failure. */
 static int await_exec(int failed)
 {
 	int why = 0;
 	ssize_t n;
 
+	/* a message of so few bytes arrives in one piece */
 	do
-		n = read(failed, &why, sizeof(why)); /* so few bytes arrive in one piece */
+		n = read(failed, &why, sizeof(why));
 	while (n < 0 && errno == EINTR);
 	return n == (ssize_t)sizeof(why) ? why : 0;
 }
@@ -155,7 +156,10 @@ static int refuse_long_line(const struct tool_call *call, struct err *err)
 		call->argv[0], TOOL_LINE_MAX);
 }
 
-/* Pass on the whole lines of a piece.  output has the beginning of the line that is not whole. */
+/*
+ * Pass on the whole lines of a piece.  'output' has the beginning of a line whose end has not come
+ * yet.
+ */
 static int pass_lines(struct tool_call *call, struct str piece, struct err *err)
 {
 	const char *newline;
@@ -200,7 +204,10 @@ static void keep_end(struct buf *said, struct str piece)
 	buf_truncate(said, TOOL_STDERR_MAX);
 }
 
-/* Read a piece from a pipe, which is closed at its end.  Returns its length. */
+/*
+ * Read a piece from a pipe.  At the end of the input, the pipe is closed.  Returns the length of
+ * the piece.
+ */
 static size_t read_piece(int *fd, char *piece)
 {
 	ssize_t n;
@@ -215,8 +222,8 @@ static size_t read_piece(int *fd, char *piece)
 
 /*
  * Read both pipes until they are closed and the program has ended.  A process that the program has
- * left behind may keep the pipes open: after the program's end, only what is in them is read.
- * Returns 0, 1 if visit has ended the program, or an error.
+ * left behind may keep the pipes open.  So after the program's end, only the bytes that are already
+ * in the pipes are read.  Returns 0, or 1 if visit has ended the program, or an error.
  */
 static int follow(struct tool_call *call, struct running *run, int64_t deadline, struct err *err)
 {
@@ -249,14 +256,14 @@ static int follow(struct tool_call *call, struct running *run, int64_t deadline,
 /* ------------------------------------------------------------------- ending */
 
 /*
- * Kill what is left of the process group, and get the wait status of the program.  Returns false if
- * the program does not end: zfs stays in the kernel while its pool is suspended.
+ * Kill the rest of the process group, and get the wait status of the program.  Returns false if the
+ * program does not end: zfs stays in the kernel while its pool is suspended.
  */
 static bool end_group(const struct running *run, int *status)
 {
 	struct pollfd end = { .fd = run->end, .events = POLLIN };
 
-	/* The program is not yet waited for, so no other group can have its number. */
+	/* The program was not reaped yet, so no other group can have its number. */
 	(void)kill(-run->pid, SIGKILL);
 	int64_t deadline = when_monotonic() + DYING_MS * WHEN_MS;
 	while (poll(&end, 1, when_ms_left(deadline)) <= 0)

@@ -1,12 +1,12 @@
 /*
- * tool - runs a program of the system, such as zfs, and reads what the program prints.
+ * tool - runs a program of the system, such as zfs, and reads its output.
  *
  * The program is started from a list of arguments, never by a shell, with /dev/null as its stdin.
- * It is the leader of a process group of its own.  When the call ends, for whatever reason, every
+ * It is the leader of a process group of its own.  When the call ends, for any reason, every
  * process of this group is killed.  The kernel kills the program when this process is killed.
  *
- * The memory of a call is limited.  Lines are passed on as they come, and of stderr only the end is
- * kept.
+ * The memory of a call is limited.  Lines are passed on when they come, and only the end of stderr
+ * is kept.
  */
 #pragma once
 #include "core/buf.h"
@@ -19,14 +19,14 @@
 struct tool_call {
 	const char *const *argv;         /* ends with NULL; argv[0] is a name without a slash */
 	int64_t time_max;                /* ns */
-	const struct timed_limit *limit; /* ends the program, too; NULL: none */
+	const struct timed_limit *limit; /* this limit also ends the program; NULL: none */
 	/*
 	 * Called for each line of stdout, without its newline.  visit may return 1 to end the
 	 * program without an error.  NULL: all of stdout is appended to output.
 	 */
 	int (*visit)(void *arg, struct str line, struct err *err);
 	void *arg;
-	struct buf output; /* its max limits the output that is not visited */
+	struct buf output; /* output that is not visited; its max is a limit */
 	struct buf said;   /* the end of stderr, set by tool_run */
 };
 
