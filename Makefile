@@ -39,7 +39,8 @@ WARN    := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes
 	   -Wno-unused-parameter $(if $(filter-out 0 false,$(CI)),-Werror)
 CFLAGS  ?= -O2 -g -fstack-protector-strong -D_FORTIFY_SOURCE=2
 TOOL_CFLAGS = -std=gnu17 -D_GNU_SOURCE $(WARN) -pthread -MMD -MP $(CFLAGS)
-ALL_CFLAGS = -DSTRATA_VERSION='"$(VERSION)"' -fno-strict-aliasing -Isrc $(TOOL_CFLAGS)
+ALL_CFLAGS = -DSTRATA_VERSION='"$(VERSION)"' -fno-strict-aliasing -ffunction-sections -fdata-sections \
+	     -Isrc $(TOOL_CFLAGS)
 
 # Small libraries are linked statically, because dynamic linking costs time at the start of every
 # command.  core/library.c loads libarchive and libgit2 on demand.  The agent is copied to machines
@@ -49,7 +50,9 @@ SMALL_LIBS   := -lsqlite3 -lzstd -lsnappy -l:libstdc++.a -lnettle -lpcre2-8 -lbt
 MIXED_LIBS   := -Wl,-Bstatic $(SMALL_LIBS) -Wl,-Bdynamic -static-libgcc
 libs          = $(if $(1),$(SMALL_LIBS),$(MIXED_LIBS)) -lm -ldl -pthread
 STATIC       :=
-AGENT_STATIC := -static
+# The agent leaves out every function that it does not call, and with them the
+# libraries that only such functions need.  It is sent over networks.
+AGENT_STATIC := -static -Wl,--gc-sections -Wl,--strip-debug
 
 objects  = $(patsubst src/%.c,$(B)/obj/%.o,$(wildcard src/$(1)/*.c))
 reverse  = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
