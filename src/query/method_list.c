@@ -47,7 +47,7 @@ static int run_agent_info(
 	json_open(out, "limits", '{');
 	json_uint(out, "request_bytes", JSONREAD_SIZE_MAX);
 	json_int(out, "request_depth", JSONREAD_DEPTH_MAX);
-	json_uint(out, "reply_bytes", ctx->reply_max);
+	json_uint(out, "reply_bytes", METHOD_REPLY_MAX);
 	json_int(out, "seconds", METHOD_SECONDS_MAX);
 	json_close(out);
 	write_families(ctx->registry, out);

@@ -39,6 +39,7 @@ enum rpc_code envelope_read(struct str line, struct envelope *envelope, struct e
 {
 	*envelope = (struct envelope)ENVELOPE_INIT;
 	envelope->answered = true;
+	envelope->line = line;
 	struct jsonread *whole = envelope->whole = jsonread_new_nearest(line, err);
 	const struct jsonread *id = whole ? jsonread_member(whole, "id") : NULL;
 
@@ -59,6 +60,16 @@ enum rpc_code envelope_read(struct str line, struct envelope *envelope, struct e
 	if (params)
 		envelope->params = jsonread_raw(params, line);
 	return RPC_NONE;
+}
+
+bool envelope_param_id(const struct envelope *envelope, struct buf *out)
+{
+	const struct jsonread *params = jsonread_member(envelope->whole, "params");
+	const struct jsonread *id = params ? jsonread_member(params, "id") : NULL;
+
+	if (id)
+		add_compact(out, jsonread_raw(id, envelope->line));
+	return id;
 }
 
 static void begin_reply(struct json *out, struct str id)

@@ -14,6 +14,7 @@
 #define ENVELOPE_LINE_MAX JSONREAD_SIZE_MAX
 
 struct envelope {
+	struct str line;
 	struct jsonread *whole; /* owns method */
 	struct str method;      /* may hold any bytes, but a NUL follows */
 	struct str params;      /* an object, in the line; empty if there are none */
@@ -33,6 +34,9 @@ void envelope_release(struct envelope *envelope);
  * id null and is answered, unless it is a notification with wrong "params".
  */
 enum rpc_code envelope_read(struct str line, struct envelope *envelope, struct err *err);
+
+/* Append the parameter "id", in the form of the member id, to out.  Returns false without one. */
+bool envelope_param_id(const struct envelope *envelope, struct buf *out);
 
 /* Begin a reply: write {"jsonrpc":"2.0","id":ID,"result":{ which envelope_end closes. */
 void envelope_begin(struct json *out, struct str id);
