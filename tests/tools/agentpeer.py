@@ -1,0 +1,148 @@
+"""agentpeer - a peer of the query agent, for tests.
+
+PYTHONPATH=tests/tools python3 - PROGRAM [ARGUMENT...] <<'END'
+from agentpeer import *
+agent = Agent()
+assert agent.call('agent_info')['protocol_version'] == '1'
+assert agent.close() == 0
+END
+
+The command of the agent is the command line of the script.
+"""
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+
+SECONDS = 20  # until a reply that does not come is an error
+
+
+class Refused(Exception):
+    def __init__(self, error):
+        super().__init__(json.dumps(error))
+        self.code = error["code"]
+        self.message = error["message"]
+        self.data = error.get("data")
+
+
+class Agent:
+    """An agent that runs, and a connection to it."""
+
+    def __init__(self, *arguments, **how):
+        self.errors = open("agent.stderr", "w+b")
+        self.process = subprocess.Popen(
+            [*sys.argv[1:], *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=self.errors, **how)
+        self.buffer = b""
+        self.last_id = 0
+
+    def send(self, *requests):
+        """Send requests: objects, or bytes that are sent as they are."""
+        for request in requests:
+            if not isinstance(request, bytes):
+                request = json.dumps(request).encode() + b"\n"
+            self.process.stdin.write(request)
+        self.process.stdin.flush()
+
+    def ask(self, method, /, **params):
+        """Send a request, and return its id."""
+        self.last_id += 1
+        self.send({"id": self.last_id, "method": method, "params": params})
+        return self.last_id
+
+    def line(self, seconds=SECONDS):
+        """The next line of the agent; b'' at the end."""
+        end = time.monotonic() + seconds
+        descriptor = self.process.stdout.fileno()
+        while b"\n" not in self.buffer:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+                raise TimeoutError(f"no reply after {seconds} s")
+            piece = os.read(descriptor, 1 << 20)
+            if not piece:
+                assert not self.buffer, f"the last line has no end: {self.buffer[-200:]}"
+                return b""
+            self.buffer += piece
+        line, _, self.buffer = self.buffer.partition(b"\n")
+        return line
+
+    def reply(self, seconds=SECONDS):
+        """The next reply, an object."""
+        line = self.line(seconds)
+        assert line, "the agent has ended: " + self.stderr()
+        reply = json.loads(line)
+        assert reply["jsonrpc"] == "2.0" and set(reply) in (
+            {"jsonrpc", "id", "result"}, {"jsonrpc", "id", "error"}), line
+        return reply
+
+    def call(self, method, /, **params):
+        """The result of a request, when no other is on its way."""
+        number = self.ask(method, **params)
+        reply = self.reply()
+        assert reply["id"] == number, reply
+        if "error" in reply:
+            raise Refused(reply["error"])
+        return reply["result"]
+
+    def code(self, request, seconds=SECONDS):
+        """The id and the code of the reply to a request; 0 is success."""
+        self.send(request)
+        reply = self.reply(seconds)
+        return reply["id"], reply.get("error", {"code": 0})["code"]
+
+    def alive(self):
+        """Check that the next request is served."""
+        assert self.call("agent_info")["protocol_version"] == "1"
+
+    def silent(self, seconds=0.2):
+        """Check that nothing comes."""
+        assert not self.buffer and not select.select([self.process.stdout], [], [], seconds)[0], \
+            self.line()
+
+    def workers(self):
+        """The ids of the processes that the agent has started."""
+        pid = self.process.pid
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return [int(child) for child in file.read().split()]
+
+    def peak(self):
+        """The most memory that the agent and each of its processes has used, in bytes."""
+        peaks = []
+        for pid in (self.process.pid, *self.workers()):
+            with open(f"/proc/{pid}/status") as file:
+                peaks += [int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM")]
+        return max(peaks)
+
+    def stderr(self):
+        self.errors.seek(0)
+        return self.errors.read().decode(errors="replace")
+
+    def end_input(self):
+        self.process.stdin.close()
+
+    def close(self, seconds=SECONDS):
+        """End the input, check that nothing more comes, and return the exit status."""
+        self.end_input()
+        assert self.line(seconds) == b""
+        return self.process.wait(seconds)
+
+
+def until(condition, seconds=SECONDS):
+    """Wait until the condition holds; the time this took."""
+    begin = time.monotonic()
+    while not condition():
+        assert time.monotonic() < begin + seconds, "this never happens"
+        time.sleep(0.01)
+    return time.monotonic() - begin
+
+
+def gone(pid):
+    """Whether a process has ended."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
