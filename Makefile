@@ -9,6 +9,8 @@
 #                 half an hour, so it is not in .ci/run: do it before an issue is called resolved
 # make check-kernel  run the tests that depend on the kernel, in a virtual machine with Debian's kernel
 #                 (KERNEL=package: another kernel; T=pattern: other tests, such as 'cli/exec', or . for all)
+# make check-zfs  run the query methods on real pools, in that machine with OpenZFS 2.1 and with 2.3
+#                 (ZFS=2.3: only that version)
 # make check-no-openat2  run the tests about files in foreign trees, with openat2 refused
 # make check-tsan run the tests of code with threads under ThreadSanitizer
 # make asan       run all tests under ASan and UBSan
@@ -215,6 +217,14 @@ check-kernel:
 	+@$(LOCKED) test-programs
 	@T=$(call quote,$(T)) KERNEL=$(call quote,$(KERNEL)) tools/check-kernel $(B)
 
+# The first time, tools/zfs builds the modules, which takes some ten minutes for each version.
+check-zfs:
+	@tools/setup build check kernel
+	+@$(LOCKED) all
+	@for version in $(or $(ZFS),2.1 2.3); do \
+		T=$(call quote,$(T)) KERNEL_ZFS=$$version tools/check-kernel $(B) || exit 1; \
+	done
+
 # The runtimes are linked in, so that tests can still preload a library.  A -static program cannot
 # use a sanitizer.
 SANITIZE := -fsanitize=address,undefined
@@ -312,7 +322,7 @@ clean:
 -include $(shell find $(B)/obj $(B)/gen $(B)/tests -name '*.d' 2>/dev/null)
 FORCE:
 .DELETE_ON_ERROR:
-.PHONY: all test-programs fuzzers demo check check-user check-fresh check-kernel \
+.PHONY: all test-programs fuzzers demo check check-user check-fresh check-kernel check-zfs \
 	check-no-openat2 check-tsan asan valgrind soak static fuzz \
 	lint $(LINTS) \
 	format tidy report bench install clean FORCE
