@@ -73,8 +73,10 @@ struct replay_bundle_result {
 	int64_t recorded_status;
 };
 
-/* Result and row of show. */
-/* All texts are copies, because the bundle is closed before the result is printed. */
+/*
+ * Result and row of show.  All texts are copies, because the bundle is closed before the result is
+ * printed.
+ */
 struct show_bundle_result {
 	struct str *command;
 	size_t n_command;

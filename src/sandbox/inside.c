@@ -160,9 +160,9 @@ static const char *const *add_account(const char *const *env, const struct accou
 }
 
 /*
- * Give pipes to the command's user.  Programs may open their standard descriptors again, by
- * /dev/stdout.  A pipe belongs to its creator, whose id does not exist in the sandbox.  Files and
- * terminals of the host keep their owners.
+ * If standard descriptors are pipes, make the command's user their owner.  Otherwise programs could
+ * not open them again by /dev/stdout, since the id of a pipe's creator does not exist in the
+ * sandbox.  Files and terminals of the host keep their owners.
  */
 static void chown_pipes(uid_t uid, gid_t gid)
 {

@@ -65,8 +65,8 @@ struct entry {
 	struct hash hash;
 	struct str target;
 	uint32_t major, minor;
-	struct hash xattrs; /* of an XATTRS object; none: no attributes */
-	uint64_t link;      /* 0: not hard-linked */
+	struct hash xattrs; /* hash of an XATTRS object; none: no attributes */
+	uint64_t link;      /* number of the link group; 0: not hard-linked */
 };
 
 void entry_encode(const struct entry *entry, struct buf *out);

@@ -14,18 +14,19 @@
  *	xattr   NAME:HEX,... sorted by name
  *	group   first path of the hard-link group, where the tree has two or more
  *	        of its members
- *	data    OFFSET+LENGTH,... the extents SEEK_DATA and SEEK_HOLE report
- *	digest  with --content: SHA-256 over every 64 KiB block that is not all
- *	        zeros, less the zeros at its end, each after its number and length,
- *	        and the size.  So it does not depend on where the holes are, and a
- *	        huge sparse file costs nothing.
+ *	data    OFFSET+LENGTH,... the extents that SEEK_DATA and SEEK_HOLE find
+ *	digest  with --content: SHA-256 of the blocks of 64 KiB, without those that
+ *	        are all zeros.  Zeros at the end of a block are left out.  The number
+ *	        and the length of each block come before it, and the size of the file
+ *	        comes last.  So the digest does not depend on the places of holes, and
+ *	        a huge sparse file takes no time.
  *
  * A value that may not be read is "unreadable".  --exclude drops entries with that base name at any
  * depth.  If NAME contains a slash, only the entry with that path is dropped.
  *
  * Depth: directories are walked by descriptors, and only the FD_WINDOW deepest ones stay open.  A
- * closed directory is opened again through ".." of its child.  The child could be searched, since
- * the walk came through it.  Device and inode are compared with the earlier ones.
+ * closed directory is opened again as ".." of its child, and must have the same device and inode.
+ * The walk has come through the child, so it may search the child.
  */
 #include <dirent.h>
 #include <err.h>

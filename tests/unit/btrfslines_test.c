@@ -1,4 +1,4 @@
-/* btrfslines: which subvolumes are snapshots of which, without a file system. */
+/* btrfslines: which subvolumes become snapshots of one dataset.  The test needs no file system. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +14,10 @@
 #include "query/btrfslines.h"
 
 /*
- * Subvolumes as texts: "ID PATH [rPARENT] [wPARENT] [+RECEIVED]".  w or r is writable or read-only;
- * the parent is the ID of the subvolume that it was made from, which need not exist; 0: none.
+ * Make a list of subvolumes from texts: "ID PATH rPARENT+RECEIVED".  The letter is w if the
+ * subvolume is writable, or r if it is read-only.  PARENT is the ID of the subvolume from which it
+ * was made, or 0.  There may be no subvolume with that ID.  RECEIVED is the ID of the subvolume
+ * that was sent; "+RECEIVED" can be left out.
  */
 static void make_vols(struct btrfsvols *vols, const char *const *texts, size_t n)
 {
@@ -50,7 +52,10 @@ static void make_vols(struct btrfsvols *vols, const char *const *texts, size_t n
 		}
 }
 
-/* The lines as a text: "NAME(SNAPSHOT SNAPSHOT) NAME(…)". */
+/*
+ * Find the lines of these subvolumes, and compare them with a text: "NAME(SNAPSHOT SNAPSHOT)
+ * NAME(…)".
+ */
 static void check(const char *const *texts, size_t n, const char *expected)
 {
 	owned(btrfsvols_release) struct btrfsvols vols;
@@ -95,7 +100,7 @@ static void received_snapshots_belong_to_what_was_sent(void **state)
 static void a_restored_subvolume_adopts_the_line(void **state)
 {
 	CHECK("a(s1 s2)", "2 /s1 r1", "3 /s2 r1", "4 /a w2");
-	/* With two of them, nothing says which it is. */
+	/* With two copies of a snapshot, the live subvolume of the line is unknown. */
 	CHECK("s(1 2)", "2 /s/1 r1", "3 /s/2 r1", "4 /a w2", "5 /b w2");
 }
 
@@ -115,11 +120,16 @@ static void layouts_need_common_ancestors(void **state)
 	CHECK("h(1 2)", "1 /h w0", "2 /h/.snapshots w0", "3 /h/.snapshots/1/snapshot r1",
 		"4 /h/.snapshots/2/snapshot w1", "5 /h/.snapshots/3/snapshot w0",
 		"6 /h/.snapshots/4/snapshot w99");
-	/* After a rollback the live subvolume is made from a snapshot, and the first one is gone.
+	/*
+	 * A rollback has made the live subvolume from a snapshot.  The first live subvolume is
+	 * gone.
 	 */
 	CHECK("h(1 2)", "3 /h/.snapshots/1/snapshot r1", "4 /h/.snapshots/2/snapshot r1",
 		"5 /h w3");
-	/* A snapshot of another subvolume in this place is one of that subvolume. */
+	/*
+	 * A snapshot in this directory that was made from another subvolume belongs to that
+	 * subvolume.
+	 */
 	CHECK("h(1) o(9)", "1 /h w0", "2 /o w0", "3 /h/.snapshots/1/snapshot r1",
 		"4 /h/.snapshots/9/snapshot r2");
 	CHECK("t/_(2025-01-01_10-00-01) t/_home(2025-01-01_10-00-01)", "1 /t/@ w0", "2 /t/@home w0",

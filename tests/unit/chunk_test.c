@@ -102,7 +102,7 @@ static void needs_no_more_than_the_longest_chunk(void **state)
 			chunk_cut(bytes + at, SIZE - at), chunk_cut(bytes + at, CHUNK_MAX));
 }
 
-/* Returns the number of cuts in a that are also in b, if shift is added to those of a. */
+/* Returns the number of cuts in a for which b has a cut at the same position plus shift. */
 static size_t in_common(const size_t *a, size_t na, const size_t *b, size_t nb, long shift)
 {
 	size_t common = 0;

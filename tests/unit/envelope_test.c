@@ -1,4 +1,4 @@
-/* envelope: each rule of the framing has its code, and an id comes back as it was given. */
+/* envelope: each mistake in a request has its code, and an id is repeated as it was given. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -95,7 +95,7 @@ static void parameters_stay_a_text(void **state)
 	assert_true(str_eq(envelope.method, STR("m\0n")));
 }
 
-/* A request whose id is this value. */
+/* Read a request that has this value as id. */
 static void assert_id(const char *value, enum rpc_code code)
 {
 	owned(buf_release) struct buf line = BUF_INIT;
@@ -108,7 +108,7 @@ static void nesting_and_numbers_have_limits(void **state)
 {
 	char deep[2 * 64 + 1] = { 0 }, digits[5001] = { 0 };
 
-	/* The request is one level itself. */
+	/* The request itself is one more level. */
 	memset(deep, '[', 63);
 	memset(deep + 63, ']', 63);
 	assert_id(deep, RPC_NONE);

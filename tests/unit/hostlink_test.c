@@ -1,8 +1,8 @@
 /*
- * hostlink: how an agent is brought to a host and started there, and what goes wrong on the way.
+ * hostlink: how an agent is brought to a host and started there, and the errors of this.
  *
- * In place of ssh, a script runs the command of the session here; tests/cli/hosts.bats has a real
- * sshd.  The agent is a script, too, which repeats each line after its arguments.
+ * In place of ssh, a script runs the command of the session on this machine; tests/cli/hosts.bats
+ * has a real sshd.  The agent is a script, too, which repeats each line after its arguments.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -234,7 +234,10 @@ static void link_tool(struct place *place, const char *name)
 	assert_int_equal(symlink(from, to), 0);
 }
 
-/* What cannot be verified later is not kept.  Without head, dd receives the program. */
+/*
+ * Without sha256sum, the program is not kept on the host, since it could not be verified later.
+ * Without head, dd receives the program.
+ */
 static void needs_few_programs_there(void **state)
 {
 	static const char *const tools[] = { "sh", "env", "uname", "mkdir", "chmod", "rm", "mv",
@@ -298,7 +301,7 @@ static void names_what_the_host_lacks(void **state)
 	expect_failure(place, "host 'nas': strata-agent does not exist there: ");
 	place->host.agent_mode = HOSTS_BOOTSTRAP;
 	place->host.agent_path = NULL;
-	/* A directory that only takes directories stands for one on a full or foreign disk. */
+	/* This error of mkdir stands for a host where no directory can be written. */
 	write_script(place, "mkdir", "echo \"mkdir: $*: Read-only file system\" >&2; exit 1");
 	expect_failure(place, "host 'nas': no directory there takes a program: mkdir: /");
 	assert_non_null(strstr(place->err.text, "Read-only file system"));

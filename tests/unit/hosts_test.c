@@ -1,4 +1,4 @@
-/* hosts: what a hosts file says, and how strictly it is read. */
+/* hosts: all keys of a hosts file are read, and each mistake in a file is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

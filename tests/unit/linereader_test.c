@@ -1,4 +1,7 @@
-/* linereader: lines come out of pieces of any size, and a long one costs nothing but itself. */
+/*
+ * linereader: finds lines in pieces of any size.  A line that is too long does not affect other
+ * lines.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +15,7 @@
 
 #define MAX 16
 
-/* Append to log one letter or line for everything that can be taken out now. */
+/* Append to log each line that can be taken out now, or "LONG" for a line that is too long. */
 static void take_all(struct linereader *reader, struct buf *log)
 {
 	enum linereader_found found;
@@ -29,7 +32,7 @@ static void take_all(struct linereader *reader, struct buf *log)
 	assert_int_equal(found, reader->ended ? LINEREADER_END : LINEREADER_MORE);
 }
 
-/* Feed text in pieces of the given size, and compare what comes out. */
+/* Feed text in pieces of the given size, and compare the lines that come out. */
 static void assert_lines(const char *text, size_t piece, const char *expected)
 {
 	owned(linereader_release) struct linereader reader;

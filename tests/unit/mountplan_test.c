@@ -1,5 +1,5 @@
 /*
- * mountplan: the plan restricts even root of a user namespace below, who tries everything.
+ * mountplan: a plan restricts even a process that is root in a user namespace of its own.
  *
  * Each test has three processes: the test itself, a process that applies a plan and serves its
  * masks (the outer one), and a process that has a copy of the mounts in its own user namespace (the

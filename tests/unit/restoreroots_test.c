@@ -1,4 +1,6 @@
-/* restoreroots: only what lies below a listed directory is a target, whatever is put there later.
+/*
+ * restoreroots: only paths below the listed directories are targets, even if these directories are
+ * moved or replaced later.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -22,7 +24,7 @@ struct place {
 	struct err err;
 };
 
-/* ok/in/deep and other are directories, ok/link leads to other, alias leads to ok. */
+/* "ok/in/deep" and "other" are directories, "ok/link" leads to "other", and "alias" to "ok". */
 static int setup(void **state)
 {
 	struct place *place = mem_zalloc(sizeof(*place));
@@ -57,7 +59,10 @@ static void add(struct place *place, const char *name)
 	assert_int_equal(restoreroots_add(&place->roots, path, &place->err), 0);
 }
 
-/* Open PLACE/path as a target.  Returns its name, which the caller frees, or NULL. */
+/*
+ * Open a path below the place as a target.  Returns the target's name, which the caller frees, or
+ * NULL.
+ */
 static char *open_target(struct place *place, const char *path, struct statx *dir)
 {
 	owned_mem char *whole = mem_printf("%s/%s", place->path, path);
@@ -98,7 +103,7 @@ static void opens_the_directory_of_a_target(void **state)
 	assert_target(place, "ok/in/new", "ok/in", "new");
 	assert_target(place, "./ok//in/./deep/new/", "ok/in/deep", "new");
 	assert_target(place, "ok/..new", "ok", "..new");
-	/* The target itself may be a link here.  The code that puts a file there looks at it. */
+	/* The target itself may be a link.  The code that writes to the target handles a link. */
 	assert_target(place, "ok/link", "ok", "link");
 }
 
@@ -109,7 +114,7 @@ static void takes_the_given_path_and_the_real_one(void **state)
 	add(place, "alias");
 	assert_target(place, "alias/in/new", "ok/in", "new");
 	assert_target(place, "ok/in/new", "ok/in", "new");
-	/* A directory whose path has "..". */
+	/* the path of the listed directory contains ".." */
 	restoreroots_release(&place->roots);
 	add(place, "ok/in/..");
 	assert_target(place, "ok/in/new", "ok/in", "new");
@@ -169,7 +174,7 @@ static void prefers_the_nearest_directory(void **state)
 	assert_int_equal(renameat(place->fd, "ok/in", place->fd, "away"), 0);
 	assert_target(place, "ok/in/new", "away", "new");
 	assert_target(place, "ok/new", "ok", "new");
-	/* The directory itself is a target below the other one. */
+	/* a listed directory is itself a target if another listed directory contains it */
 	assert_target(place, "ok/in", "ok", "in");
 }
 

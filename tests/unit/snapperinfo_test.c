@@ -1,4 +1,4 @@
-/* snapperinfo: what is read of an info.xml, and what makes it malformed. */
+/* snapperinfo: reads the elements of an info.xml, and refuses malformed files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

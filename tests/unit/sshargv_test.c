@@ -58,7 +58,7 @@ static void refuses_options_that_change_the_streams(void **state)
 	assert_null(sshargv_refuse(&options, &at));
 }
 
-/* A shell must see the same arguments again. */
+/* A shell must split the quoted text into the same arguments. */
 static void quotes_for_a_shell(void **state)
 {
 	owned(arena_release) struct arena arena = { 0 };

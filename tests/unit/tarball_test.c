@@ -1,6 +1,6 @@
 /*
- * tarball: a tree and its archive have the same content, and a hostile archive can only describe an
- * odd tree.
+ * tarball: a tree and its archive have the same content, and no archive, however malformed, does
+ * harm.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* toml: the items of a text, and what is refused where. */
+/* toml: the items of well-formed texts, and the errors of other texts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static void add_value(struct buf *out, const struct toml_value *value)
 	}
 }
 
-/* Write all items of a text, or the error. */
+/* Write all items of a text to out, or the error. */
 static void add_items(struct buf *out, struct str text)
 {
 	owned(arena_release) struct arena arena = { 0 };

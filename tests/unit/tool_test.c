@@ -1,4 +1,4 @@
-/* tool: programs are run without a shell, their output is limited, and none outlives its call. */
+/* tool: programs run without a shell, have limited output, and never outlive their call. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -55,7 +55,7 @@ static int join_line(void *arg, struct str line, struct err *err)
 	return 0;
 }
 
-/* Also a line in two pieces, and a last line without a newline. */
+/* The output has a line that arrives in two pieces, and a last line without a newline. */
 static void passes_lines(void **state)
 {
 	owned(tool_release) struct tool_call call = call_of(no_arguments);
@@ -90,7 +90,7 @@ static void gives_no_input(void **state)
 	assert_string_equal(call.output.data, "/dev/null\nend\n");
 }
 
-/* A file without an interpreter line is not given to a shell. */
+/* A file without an interpreter line is not run by a shell either. */
 static void says_why_a_program_does_not_start(void **state)
 {
 	static const char *const missing[] = { "demo-that-is-not-there", NULL };
@@ -129,7 +129,10 @@ static void says_how_a_program_failed(void **state)
 	assert_string_equal(err.text, "'demo' was killed by signal 9");
 }
 
-/* Whether the process with this number has ended.  It may still be waited for. */
+/*
+ * Whether the process with this number has ended.  A process that nobody has waited for counts as
+ * ended, too.
+ */
 static bool has_ended(int pid)
 {
 	char path[80], byte;
@@ -169,7 +172,7 @@ static void kills_a_hanging_program_and_its_children(void **state)
 	assert_true(is_gone());
 }
 
-/* The child has the pipes open, which must not delay the end of the call. */
+/* The child keeps the pipes open, but this must not delay the end of the call. */
 static void kills_what_a_program_leaves_behind(void **state)
 {
 	owned(tool_release) struct tool_call call = call_of(no_arguments);

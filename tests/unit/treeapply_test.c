@@ -145,7 +145,10 @@ static void what_others_did_meanwhile_is_not_taken_for_ours(void **state)
 	assert_int_equal(tree_entry(fixture, &now, "dir").mode, 01777);
 }
 
-/* A hard link that could not be made, or that was replaced, is scanned as a separate file. */
+/*
+ * Names that should be hard links are scanned as separate files if the link could not be made or
+ * was replaced.
+ */
 static void a_link_that_is_none_is_not_taken_for_one(void **state)
 {
 	struct fixture *fixture = *state;
@@ -197,7 +200,7 @@ static void devices_are_made_where_we_may(void **state)
 
 static void links_are_made_and_broken(void **state)
 {
-	/* All of the content "same", so that nothing but the links differs. */
+	/* All files have the content "same", so that the trees differ only in their links. */
 	static const char *const sets[][4] = {
 		{ "a b" },
 		{ "a", "b" },

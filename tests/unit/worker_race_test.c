@@ -17,8 +17,8 @@ static void exchange(int dir, const char *a, const char *b)
 }
 
 /*
- * "d" is a directory, or a link to one outside.  "d/f" is a file or a link.  "sub" is moved away
- * and back.
+ * Change the tree without end.  "d" is a directory, or a link to a directory outside.  "d/f" is a
+ * file or a link.  "sub" is moved out of "d" and back.
  */
 static void race(const struct fixture *fixture)
 {
