@@ -15,6 +15,7 @@
 #include "query/folders.h"
 #include "query/method.h"
 #include "query/strata.h"
+#include "query/zfsfamily.h"
 
 struct query_request {
 	const char *method;
@@ -23,6 +24,7 @@ struct query_request {
 	struct param_texts folder;
 	struct param_texts allow_restore;
 	struct param_texts provider;
+	bool trust_mountpoints;
 };
 
 struct query_result {
@@ -38,7 +40,9 @@ static const struct param params[] = {
 	PARAM(query_request, allow_restore, TEXTS, 0,
 		"a directory in which files may be restored; may be given several times"),
 	PARAM(query_request, provider, TEXTS, 0,
-		"another source of snapshots to ask: btrfs; may be given several times"),
+		"another source of snapshots to ask: btrfs or zfs; may be given several times"),
+	PARAM(query_request, trust_mountpoints, FLAG, 0,
+		"do not check that a ZFS snapshot is one, for tests"),
 	{ 0 },
 };
 
@@ -135,13 +139,22 @@ static int open_folders(struct sources *sources, const struct param_texts *given
 	return 0;
 }
 
-static int open_providers(struct sources *sources, const struct param_texts *given, struct err *err)
+static int open_providers(struct sources *sources, const struct query_request *req, struct err *err)
 {
-	for (size_t i = 0; i < given->count; i++) {
-		if (strcmp(given->list[i], "btrfs") != 0)
-			return err_set(err, ERR_USAGE, "no provider '%.80s'", given->list[i]);
-		registry_add(&sources->registry, btrfsfamily_new());
+	bool zfs = false;
+
+	for (size_t i = 0; i < req->provider.count; i++) {
+		const char *name = req->provider.list[i];
+
+		if (!strcmp(name, "btrfs"))
+			registry_add(&sources->registry, btrfsfamily_new());
+		else if (!strcmp(name, "zfs"))
+			zfs = true;
+		else
+			return err_set(err, ERR_USAGE, "no provider '%.80s'", name);
 	}
+	if (zfs) /* the last family, as zfsfamily.h requires */
+		registry_add(&sources->registry, zfsfamily_new(req->trust_mountpoints));
 	return 0;
 }
 
@@ -166,7 +179,7 @@ static int call_method(struct op_context *ctx, const struct query_request *req, 
 	if (r >= 0 && req->folder.count)
 		r = open_folders(&sources, &req->folder, err);
 	if (r >= 0)
-		r = open_providers(&sources, &req->provider, err);
+		r = open_providers(&sources, req, err);
 	return r < 0 ? r : method_call(&method, name, given, out, err);
 }
 

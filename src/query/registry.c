@@ -24,6 +24,7 @@ void registry_release(struct registry *registry)
 	for (size_t i = 0; i < registry->n_families; i++) {
 		struct family *family = registry->families[i].family;
 
+		buf_release(&family->failure);
 		if (family->ops->close)
 			family->ops->close(family);
 	}
@@ -44,6 +45,49 @@ const struct registry_family *registry_family_at(struct registry *registry, size
 		at->probed = true;
 	}
 	return at;
+}
+
+/* -------------------------------------------------------------------- calls */
+
+void registry_begin(struct registry *registry, const struct timed_limit *limit)
+{
+	for (size_t i = 0; i < registry->n_families; i++) {
+		struct family *family = registry->families[i].family;
+
+		family->limit = limit;
+		buf_clear(&family->failure);
+	}
+}
+
+void registry_end(struct registry *registry)
+{
+	for (size_t i = 0; i < registry->n_families; i++) {
+		struct family *family = registry->families[i].family;
+
+		family->limit = NULL;
+		if (family->ops->rest)
+			family->ops->rest(family);
+	}
+}
+
+struct str registry_failure(const struct registry *registry)
+{
+	for (size_t i = 0; i < registry->n_families; i++) {
+		const struct buf *failure = &registry->families[i].family->failure;
+
+		if (failure->len)
+			return (struct str){ failure->data, failure->len };
+	}
+	return STR("");
+}
+
+struct family *registry_with_pools(struct registry *registry, struct err *err)
+{
+	for (size_t i = 0; i < registry->n_families; i++)
+		if (registry->families[i].family->ops->pools)
+			return registry->families[i].family;
+	err_set(err, ERR_UNSUPPORTED, "no provider that is asked here has pools");
+	return NULL;
 }
 
 /* ------------------------------------------------------------ finding datasets */
@@ -70,10 +114,13 @@ static void refuse_name(struct str dataset, bool is_name, struct err *err)
 
 static struct provider *open_first(struct registry *registry, const char *dataset, struct err *err)
 {
-	const struct registry_family *at;
+	const struct registry_family *at, *unusable = NULL;
 
 	for (size_t i = 0; (at = registry_family_at(registry, i)); i++) {
 		struct err why = { 0 };
+
+		if (!at->usable && !unusable)
+			unusable = at;
 		struct provider *provider =
 			at->usable ? at->family->ops->open(at->family, dataset, &why) : NULL;
 
@@ -85,6 +132,13 @@ static struct provider *open_first(struct registry *registry, const char *datase
 		}
 	}
 	refuse_name(str_of(dataset), true, err);
+	if (unusable) {
+		struct err none = *err;
+
+		/* The family might have the dataset if it could be asked. */
+		err_set(err, ERR_UNSUPPORTED, "%s; %s cannot be asked: %s", none.text,
+			unusable->family->ops->name, unusable->why.text);
+	}
 	return NULL;
 }
 

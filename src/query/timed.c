@@ -213,6 +213,31 @@ static int diff(struct provider *provider, const char *a, const char *b,
 	return timed->inner->ops->diff(timed->inner, a, b, options, pass_change, &passing, err);
 }
 
+static int own_diff(struct provider *provider, const char *a, const char *b,
+	provider_change_visit visit, void *arg, struct err *err)
+{
+	struct timed *timed = timed_of(provider);
+	struct passing passing = { .limit = timed->limit, .change = visit, .arg = arg };
+
+	return timed->inner->ops->own_diff(timed->inner, a, b, pass_change, &passing, err);
+}
+
+static int written(
+	struct provider *provider, const char *a, const char *b, int64_t *bytes, struct err *err)
+{
+	struct provider *inner = timed_of(provider)->inner;
+
+	return inner->ops->written(inner, a, b, bytes, err);
+}
+
+static int properties(struct provider *provider, const char *const *names, size_t n,
+	provider_property_visit visit, void *arg, struct err *err)
+{
+	struct provider *inner = timed_of(provider)->inner;
+
+	return inner->ops->properties(inner, names, n, visit, arg, err);
+}
+
 static struct provider *mainline(struct provider *provider, struct arena *arena, struct err *err)
 {
 	struct timed *timed = timed_of(provider);
@@ -236,6 +261,9 @@ void timed_init(struct timed *timed, struct provider *inner, struct timed_limit 
 			.open = open_snapshot,
 			.diff = inner->ops->diff ? diff : NULL,
 			.unchanged = inner->ops->unchanged,
+			.own_diff = inner->ops->own_diff ? own_diff : NULL,
+			.written = inner->ops->written ? written : NULL,
+			.properties = inner->ops->properties ? properties : NULL,
 			.mainline = inner->ops->mainline ? mainline : NULL,
 		},
 		.inner = inner,
