@@ -79,6 +79,12 @@ struct view_ops {
 	 */
 	int (*xattrs)(struct view *view, const struct entry *entry, struct str path,
 		struct buf *out, struct err *err);
+	/*
+	 * Open another view of the same snapshot, which another thread may use.  Returns NULL on
+	 * error.  The function pointer itself is NULL for views of which a process can have only
+	 * one at work.
+	 */
+	struct view *(*again)(struct view *view, struct err *err);
 	void (*close)(struct view *view);
 };
 
