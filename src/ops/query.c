@@ -2,8 +2,8 @@
  * query - answer one query method of query/, on the environment and on folders.  Parameters are
  * key=value pairs.
  *
- * The result is JSON for every face (op.h).  A face that writes JSON itself gets the members of the
- * result object.  For any other face, one compact line goes into the data sink.
+ * The result has the members of the result object as JSON, for a face (op.h) that writes JSON
+ * itself and for one that prints them for people.
  */
 #include <fcntl.h>
 
@@ -11,6 +11,7 @@
 #include "core/own.h"
 #include "ops/op.h"
 #include "ops/recovery.h"
+#include "ops/requests.h"
 #include "query/btrfsfamily.h"
 #include "query/folders.h"
 #include "query/method.h"
@@ -25,10 +26,6 @@ struct query_request {
 	struct param_texts allow_restore;
 	struct param_texts provider;
 	bool trust_mountpoints;
-};
-
-struct query_result {
-	struct str members; /* laid out for an object that is indented by two */
 };
 
 static const struct param params[] = {
@@ -197,18 +194,16 @@ static int do_query(struct op_context *ctx, const void *request, void *out, stru
 	owned(jsonread_freep) struct jsonread *given = join_params(req, method, err);
 	if (!given)
 		return -(int)err->code;
-	reply.pretty = !ctx->data;
+	reply.pretty = true;
 	json_open(&reply, NULL, '{');
 	struct json_mark start = json_mark(&reply);
 	int r = call_method(ctx, req, method->name, given, &reply, err);
 	if (r < 0)
 		return r;
+	result->method = method;
 	result->members = arena_str(ctx->arena, json_since(&reply, start));
 	json_close(&reply);
-	if (json_end(&reply) < 0)
-		return err_set(err, ERR_LIMIT, "the reply is too large");
-	struct str text = json_written(&reply);
-	return ctx->data ? ctx->data(ctx->arg, text.ptr, text.len, err) : 0;
+	return json_end(&reply) < 0 ? err_set(err, ERR_LIMIT, "the reply is too large") : 0;
 }
 
 /* Add the members to the open object as they are, since they are JSON already. */

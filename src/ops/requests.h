@@ -566,3 +566,9 @@ struct doctor_row {
 	/* effect of the missing feature, and the remedy; NULL if the feature is there */
 	const char *remedy;
 };
+
+/* Result of query. */
+struct query_result {
+	const struct op *method;
+	struct str members; /* JSON, laid out for an object that is indented by two */
+};

@@ -12,7 +12,7 @@ setup() {
 	done
 }
 
-asking() { strata query --provider zfs --trust-mountpoints "$@"; }
+asking() { strata query --json --provider zfs --trust-mountpoints "$@"; }
 
 # q JQ-FILTER METHOD...: what the filter makes of the reply, compact.
 q() {
