@@ -150,8 +150,11 @@ static int open_providers(struct sources *sources, const struct query_request *r
 		else
 			return err_set(err, ERR_USAGE, "no provider '%.80s'", name);
 	}
-	if (zfs) /* the last family, as zfsfamily.h requires */
-		registry_add(&sources->registry, zfsfamily_new(req->trust_mountpoints));
+	if (!zfs)
+		return 0;
+	struct family *family = zfsfamily_new(req->trust_mountpoints);
+	zfsfamily_require(family);
+	registry_add(&sources->registry, family); /* the last one, as zfsfamily.h says */
 	return 0;
 }
 

@@ -114,13 +114,10 @@ static void refuse_name(struct str dataset, bool is_name, struct err *err)
 
 static struct provider *open_first(struct registry *registry, const char *dataset, struct err *err)
 {
-	const struct registry_family *at, *unusable = NULL;
+	const struct registry_family *at;
 
 	for (size_t i = 0; (at = registry_family_at(registry, i)); i++) {
 		struct err why = { 0 };
-
-		if (!at->usable && !unusable)
-			unusable = at;
 		struct provider *provider =
 			at->usable ? at->family->ops->open(at->family, dataset, &why) : NULL;
 
@@ -132,13 +129,6 @@ static struct provider *open_first(struct registry *registry, const char *datase
 		}
 	}
 	refuse_name(str_of(dataset), true, err);
-	if (unusable) {
-		struct err none = *err;
-
-		/* The family might have the dataset if it could be asked. */
-		err_set(err, ERR_UNSUPPORTED, "%s; %s cannot be asked: %s", none.text,
-			unusable->family->ops->name, unusable->why.text);
-	}
 	return NULL;
 }
 

@@ -30,6 +30,7 @@ struct zfs_dataset {
 struct zfsfamily {
 	struct family family;
 	bool trust;
+	bool required;
 	struct zfsmount_table table;
 	struct zfs_dataset *open;
 };
@@ -313,19 +314,20 @@ static struct provider *open_dataset(struct family *family, const char *name, st
 static int probe(struct family *family, struct err *err)
 {
 	owned(buf_release) struct buf path = BUF_INIT;
-	struct err ignored = { 0 };
+	struct err why = { 0 };
 
-	/* Scripts that stand for zfs say by themselves that they fail. */
-	if (family_of(family)->trust)
+	if (family_of(family)->required)
 		return 0;
 	int r = tool_find("zfs", &path, err);
 	if (r < 0)
 		return r;
-	owned_fd int device = at_open_given("/dev/zfs", O_PATH, 0, &ignored);
-	return device >= 0
-		       ? 0
-		       : err_set(err, ERR_UNSUPPORTED,
-				 "the kernel module of ZFS is not loaded: there is no /dev/zfs");
+	owned_fd int device = at_open_given("/dev/zfs", O_RDWR, 0, &why);
+	if (device >= 0)
+		return 0;
+	if (why.code == ERR_NOT_FOUND)
+		return err_set(err, ERR_UNSUPPORTED,
+			"the kernel module of ZFS is not loaded: there is no /dev/zfs");
+	return err_set(err, ERR_UNSUPPORTED, "%s", why.text);
 }
 
 static int take_dataset(struct rows *rows, struct str text, struct err *err)
@@ -396,5 +398,12 @@ struct family *zfsfamily_new(bool trust_mountpoints)
 
 	family->family.ops = &zfs_ops;
 	family->trust = trust_mountpoints;
+	/* A script that stands for zfs says by itself how it fails. */
+	family->required = trust_mountpoints;
 	return &family->family;
+}
+
+void zfsfamily_require(struct family *family)
+{
+	family_of(family)->required = true;
 }

@@ -13,3 +13,8 @@
  * kernel has ZFS.  This is for tests, in which a script stands for zfs.
  */
 struct family *zfsfamily_new(bool trust_mountpoints);
+/*
+ * Count the family as usable in any case: a person has asked for it.  Then each call says by itself
+ * why zfs fails.
+ */
+void zfsfamily_require(struct family *family);

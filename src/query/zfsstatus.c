@@ -242,7 +242,7 @@ int zfsstatus_read(
 	struct str text, struct arena *arena, pool_status_visit visit, void *arg, struct err *err)
 {
 	owned(free_reading) struct reading reading = { .arena = arena, .fact = BUF_INIT };
-	bool empty = !trim(text).len, named = false;
+	bool blank = true, named = false;
 	int r = 0;
 
 	while (r == 0 && text.len) {
@@ -251,12 +251,13 @@ int zfsstatus_read(
 
 		r = read_line(&reading, line, visit, arg, err);
 		named |= reading.pool.name.ptr != NULL;
+		blank &= !trim(line).len;
 		text.ptr += line.len + (newline != NULL);
 		text.len -= line.len + (newline != NULL);
 	}
 	if (r == 0)
 		r = end_pool(&reading, visit, arg, err);
-	if (r >= 0 && !named && !empty)
+	if (r >= 0 && !named && !blank)
 		return err_set(err, ERR_CORRUPT, "'zpool status' printed no status of a pool");
 	return r < 0 ? r : 0;
 }
