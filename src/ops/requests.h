@@ -16,6 +16,7 @@
 #include "policy/policy.h"
 #include "query/lineage.h"
 #include "query/search.h"
+#include "rpc/hosts.h"
 #include "sandbox/sandbox_run.h"
 
 /* Request and result of init. */
@@ -567,8 +568,29 @@ struct doctor_row {
 	const char *remedy;
 };
 
-/* Result of query. */
-struct query_result {
-	const struct op *method;
-	struct str members; /* JSON, laid out for an object that is indented by two */
+/* Request, row and result of hosts. */
+struct hosts_request {
+	struct param_texts name;
+	const char *config;
+	bool check;
+	int64_t timeout; /* seconds */
+};
+struct hosts_check {
+	bool ok;
+	struct err err;            /* unless ok */
+	const char *agent_version; /* if ok, as all below */
+	const char *agent;         /* where the program came from, such as "cache" */
+	const char *const *providers;
+	size_t n_providers;
+	int64_t connect_ms; /* until the first answer */
+	int64_t latency_ms; /* from a question to its answer */
+};
+struct hosts_row {
+	const struct hosts_host *host;
+	const struct hosts_check *check; /* NULL: not asked for */
+};
+struct hosts_result {
+	const char *path; /* of the hosts file */
+	bool exists;
+	size_t n_failed;
 };

@@ -35,6 +35,7 @@ static const struct op *const operations[] = {
 	&op_grant,
 	&op_grep,
 	&op_head,
+	&op_hosts,
 	&op_import,
 	&op_init,
 	&op_kill,

@@ -7,10 +7,7 @@
 
 #define OUTER_MAX 256 /* bytes of a reply outside of its id and its result */
 
-/*
- * Returns the method with this name, or NULL.  The name may contain a NUL, so its length is
- * compared.
- */
+/* Returns the method of this name, or NULL.  The name may have a NUL, and no method has. */
 static const struct op *find_method(struct str name)
 {
 	const struct op *method = method_find(name.ptr);

@@ -1,18 +1,18 @@
 /*
  * answerer - turns one request of the query protocol into one line of reply.
  *
- * Every failure becomes an error reply.  A whole reply has at most METHOD_REPLY_MAX bytes.
+ * Whatever goes wrong becomes an error reply.  The reply as a whole keeps to METHOD_REPLY_MAX.
  */
 #pragma once
 #include "core/json.h"
 #include "query/registry.h"
 
-/* A source of snapshots. */
+/* Where the snapshots come from. */
 struct answerer_source {
 	/*
-	 * Bring the registry up to date.  This function is called before each request.  At the
-	 * first call the registry is empty.  Between two calls nothing else changes the registry.
-	 * On failure, the reply is this error.
+	 * Bring the registry up to date.  This is called before each request; the registry is empty
+	 * at the first call, and stays as it is until the next call.  If it fails, the request
+	 * fails with this error.
 	 */
 	int (*refresh)(void *arg, struct registry *registry, struct err *err);
 	void *arg;
@@ -21,16 +21,16 @@ struct answerer_source {
 struct answerer {
 	struct registry registry; /* released by the owner of the answerer */
 	const struct answerer_source *source;
-	/* the same function as in struct method_context */
+	/* As in struct method_context. */
 	bool (*cancelled)(void *arg);
 	void *arg;
 };
 
-/* The parts of a request, as envelope_read finds them. */
+/* A request as an envelope has it. */
 struct answerer_request {
 	struct str id, method, params;
 };
 
-/* Append the reply to out.  No object may be open in out. */
+/* Append the reply to out, which has no open object. */
 void answerer_reply(
 	struct answerer *answerer, const struct answerer_request *request, struct json *out);
