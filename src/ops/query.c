@@ -2,21 +2,20 @@
  * query - answer one query method of query/, on the environment and on folders.  Parameters are
  * key=value pairs.
  *
- * The result has the members of the result object as JSON, for a face (op.h) that writes JSON
- * itself and for one that prints them for people.
+ * The result is JSON for every face (op.h).  A face that writes JSON itself gets the members of the
+ * result object.  For any other face, one compact line goes into the data sink.
  */
 #include <fcntl.h>
 
 #include "core/at.h"
 #include "core/own.h"
+#include "ops/hostquery.h"
 #include "ops/op.h"
 #include "ops/recovery.h"
-#include "ops/requests.h"
 #include "query/btrfsfamily.h"
 #include "query/folders.h"
 #include "query/method.h"
 #include "query/strata.h"
-#include "query/zfsfamily.h"
 
 struct query_request {
 	const char *method;
@@ -25,7 +24,11 @@ struct query_request {
 	struct param_texts folder;
 	struct param_texts allow_restore;
 	struct param_texts provider;
-	bool trust_mountpoints;
+	struct hostquery_options host;
+};
+
+struct query_result {
+	struct str members; /* laid out for an object that is indented by two */
 };
 
 static const struct param params[] = {
@@ -37,9 +40,8 @@ static const struct param params[] = {
 	PARAM(query_request, allow_restore, TEXTS, 0,
 		"a directory in which files may be restored; may be given several times"),
 	PARAM(query_request, provider, TEXTS, 0,
-		"another source of snapshots to ask: btrfs or zfs; may be given several times"),
-	PARAM(query_request, trust_mountpoints, FLAG, 0,
-		"do not check that a ZFS snapshot is one, for tests"),
+		"another source of snapshots to ask: btrfs; may be given several times"),
+	HOSTQUERY_PARAMS(query_request, host),
 	{ 0 },
 };
 
@@ -136,25 +138,13 @@ static int open_folders(struct sources *sources, const struct param_texts *given
 	return 0;
 }
 
-static int open_providers(struct sources *sources, const struct query_request *req, struct err *err)
+static int open_providers(struct sources *sources, const struct param_texts *given, struct err *err)
 {
-	bool zfs = false;
-
-	for (size_t i = 0; i < req->provider.count; i++) {
-		const char *name = req->provider.list[i];
-
-		if (!strcmp(name, "btrfs"))
-			registry_add(&sources->registry, btrfsfamily_new());
-		else if (!strcmp(name, "zfs"))
-			zfs = true;
-		else
-			return err_set(err, ERR_USAGE, "no provider '%.80s'", name);
+	for (size_t i = 0; i < given->count; i++) {
+		if (strcmp(given->list[i], "btrfs") != 0)
+			return err_set(err, ERR_USAGE, "no provider '%.80s'", given->list[i]);
+		registry_add(&sources->registry, btrfsfamily_new());
 	}
-	if (!zfs)
-		return 0;
-	struct family *family = zfsfamily_new(req->trust_mountpoints);
-	zfsfamily_require(family);
-	registry_add(&sources->registry, family); /* the last one, as zfsfamily.h says */
 	return 0;
 }
 
@@ -179,8 +169,19 @@ static int call_method(struct op_context *ctx, const struct query_request *req, 
 	if (r >= 0 && req->folder.count)
 		r = open_folders(&sources, &req->folder, err);
 	if (r >= 0)
-		r = open_providers(&sources, req, err);
+		r = open_providers(&sources, &req->provider, err);
 	return r < 0 ? r : method_call(&method, name, given, out, err);
+}
+
+/* The agent of the host gets the options that say which snapshots there are. */
+static int call_host(struct op_context *ctx, const struct query_request *req, const char *name,
+	const struct jsonread *given, struct json *out, struct err *err)
+{
+	struct param_texts agent = { 0 };
+
+	hostquery_add_option(&agent, "--folder", &req->folder, ctx->arena);
+	hostquery_add_option(&agent, "--provider", &req->provider, ctx->arena);
+	return hostquery_call(ctx, &req->host, &agent, name, given, out, err);
 }
 
 static int do_query(struct op_context *ctx, const void *request, void *out, struct err *err)
@@ -197,16 +198,19 @@ static int do_query(struct op_context *ctx, const void *request, void *out, stru
 	owned(jsonread_freep) struct jsonread *given = join_params(req, method, err);
 	if (!given)
 		return -(int)err->code;
-	reply.pretty = true;
+	reply.pretty = !ctx->data;
 	json_open(&reply, NULL, '{');
 	struct json_mark start = json_mark(&reply);
-	int r = call_method(ctx, req, method->name, given, &reply, err);
+	int r = req->host.name ? call_host(ctx, req, method->name, given, &reply, err)
+			       : call_method(ctx, req, method->name, given, &reply, err);
 	if (r < 0)
 		return r;
-	result->method = method;
 	result->members = arena_str(ctx->arena, json_since(&reply, start));
 	json_close(&reply);
-	return json_end(&reply) < 0 ? err_set(err, ERR_LIMIT, "the reply is too large") : 0;
+	if (json_end(&reply) < 0)
+		return err_set(err, ERR_LIMIT, "the reply is too large");
+	struct str text = json_written(&reply);
+	return ctx->data ? ctx->data(ctx->arg, text.ptr, text.len, err) : 0;
 }
 
 /* Add the members to the open object as they are, since they are JSON already. */
@@ -218,6 +222,19 @@ static void result_json(struct json *out, const void *result)
 		json_members(out, res->members);
 }
 
+static int check(const void *request, struct err *err)
+{
+	const struct query_request *req = request;
+
+	if (req->host.config && !req->host.name)
+		return err_set(err, ERR_USAGE, "query: --config needs --host");
+	if (!req->host.name || !req->allow_restore.count)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		"query: --allow-restore is for this machine; the hosts file says where a host may "
+		"restore");
+}
+
 const struct op op_query = {
 	.name = "query",
 	.summary = "ask the history by a method of the query agent",
@@ -225,6 +242,7 @@ const struct op op_query = {
 	.params = params,
 	.request_size = sizeof(struct query_request),
 	.result_size = sizeof(struct query_result),
+	.check = check,
 	.run = do_query,
 	.result_json = result_json,
 };

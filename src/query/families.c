@@ -4,10 +4,8 @@
 
 #include "query/btrfsfamily.h"
 #include "query/folders.h"
-#include "query/zfsfamily.h"
 
 #define DIR_NAME "dir"
-#define ZFS_NAME "zfs"
 
 /* Returns a new family, or NULL on error. */
 typedef struct family *(*family_new)(const struct families_options *options, struct err *err);
@@ -30,24 +28,7 @@ static struct family *new_btrfs(const struct families_options *options, struct e
 	return btrfsfamily_new();
 }
 
-static bool is_named(const struct families_options *options, const char *name)
-{
-	for (size_t i = 0; i < options->providers.count; i++)
-		if (!strcmp(options->providers.list[i], name))
-			return true;
-	return false;
-}
-
-static struct family *new_zfs(const struct families_options *options, struct err *err)
-{
-	struct family *family = zfsfamily_new(options->trust_mountpoints);
-
-	if (is_named(options, ZFS_NAME))
-		zfsfamily_require(family);
-	return family;
-}
-
-/* In the order in which a dataset is looked for.  ZFS is the last one (zfsfamily.h). */
+/* In the order in which a dataset is looked for. */
 static const struct {
 	const char *name;
 	family_new make; /* NULL: made elsewhere */
@@ -55,7 +36,6 @@ static const struct {
 	{ FAMILIES_STRATA, NULL },
 	{ DIR_NAME, new_folders },
 	{ "btrfs", new_btrfs },
-	{ ZFS_NAME, new_zfs },
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -71,7 +51,7 @@ int families_check(const struct families_options *options, struct err *err)
 		if (kind < KINDS)
 			continue;
 		err_set(err, ERR_USAGE, "no provider '%.80s'", name);
-		return err_hint(err, "the providers are strata, dir, btrfs and zfs");
+		return err_hint(err, "the providers are strata, btrfs and dir");
 	}
 	return 0;
 }
@@ -80,7 +60,10 @@ bool families_wants(const struct families_options *options, const char *name)
 {
 	if (!strcmp(name, DIR_NAME))
 		return options->folders.count;
-	return !options->providers.count || is_named(options, name);
+	for (size_t i = 0; i < options->providers.count; i++)
+		if (!strcmp(options->providers.list[i], name))
+			return true;
+	return !options->providers.count;
 }
 
 int families_add(const struct families_options *options, struct registry *registry, struct err *err)

@@ -10,12 +10,11 @@
 
 struct comparing {
 	struct view *view, *target;
-	size_t base_len; /* length of the path of the directory in the view, with a slash */
-	struct str name; /* path of the target, from the root of its view */
+	size_t base_len; /* of the path of the directory in the view, with a slash */
+	struct str name; /* of the target, from the root of its view */
 	bool exactly;
 	bool differ;
-	/* entries in the view; then those of the target that are not matched yet */
-	uint64_t entries;
+	uint64_t entries; /* in the view, then those of the target that are not matched yet */
 };
 
 /* Whether the extended attributes are the same.  Returns 1, 0 or a negative error. */
@@ -61,10 +60,7 @@ static int same_content(struct comparing *comparing, struct str path, const stru
 	return r < 0 ? r : hash_eq(&a, &b);
 }
 
-/*
- * Whether an entry is the same as its counterpart in the target.  Entries below a directory are not
- * compared.  Returns 1, 0 or a negative error.
- */
+/* Whether an entry and its counterpart are the same, without those below.  Returns as above. */
 static int same_entry(struct comparing *comparing, struct str path, const struct entry *entry,
 	struct str target_path, struct err *err)
 {
@@ -75,7 +71,7 @@ static int same_entry(struct comparing *comparing, struct str path, const struct
 
 	if (r <= 0)
 		return r;
-	/* The sizes of directories are not compared, since only some views have them. */
+	/* The size of a directory says nothing, since only some views have it. */
 	struct entry wanted = *entry;
 	if (entry->type != ENTRY_FILE)
 		wanted.size = target.size = 0;
@@ -111,8 +107,8 @@ static int count_entry(void *arg, struct str path, const struct entry *entry, st
 }
 
 /*
- * Compare the entries below two directories.  If each entry of the view has its counterpart in the
- * target, and both have the same number of entries, both have the same names.
+ * Compare what is in two directories.  If each entry of the view has its counterpart, and the
+ * target has no more entries than the view, both have the same names.
  */
 static int compare_below(struct comparing *comparing, struct str path, struct err *err)
 {
@@ -144,7 +140,7 @@ int restoresame_check(struct view *view, struct str path, const struct entry *en
 	int r = same_entry(&comparing, path, entry, comparing.name, &ignored);
 	if (r > 0 && entry->type == ENTRY_DIR)
 		r = compare_below(&comparing, path, &ignored);
-	/* A target that cannot be read counts as different.  But a time limit is an error. */
+	/* A target that cannot be read is not known to be the same.  A time limit still counts. */
 	if (r < 0 && ignored.code == ERR_DENIED)
 		return 0;
 	if (r < 0)
