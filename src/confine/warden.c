@@ -16,37 +16,34 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
+#include "confine/explainer.h"
+#include "confine/findings.h"
 #include "confine/grants.h"
 #include "confine/grantserver.h"
 #include "confine/poller.h"
 #include "confine/proxy.h"
-#include "confine/truepath.h"
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
-#include "core/stub.h"
 #include "core/when.h"
 #include "sandbox/account.h"
-#include "sandbox/interpreter.h"
 #include "sandbox/message.h"
 #include "sandbox/netspace.h"
-#include "sandbox/threadview.h"
 
 #define LINGER_MS 1000 /* pause between two checks for processes that the command has left */
 #define DRAIN_EVENTS 4096
-#define REPORT_MAX ((size_t)64 << 20)
 
 struct warden {
 	const struct warden_orders *orders;
 	struct arena arena;
 	struct policy policy; /* with absolute paths (policy_resolve) */
 	struct planning planning;
-	struct mountplan plan;                 /* the mount plan, except its list */
-	const struct mountplan_entry *entries; /* the list of the mount plan */
-	struct mountplan_made *mounts;         /* set while the warden serves */
-	struct netspace *space;                /* NULL: the command uses the machine's network */
-	struct proxy *proxy;                   /* NULL: no connection leads out of space */
+	struct mountplan plan;         /* the mount plan, except its list */
+	struct mountplan_made *mounts; /* set while the warden serves */
+	struct netspace *space;        /* NULL: the command uses the machine's network */
+	struct proxy *proxy;           /* NULL: no connection leads out of space */
 	struct denials *denials;
+	struct explainer explainer;
 	struct buf lacks; /* the restrictions that are not enforced, one on each line */
 	struct account account;
 
@@ -58,220 +55,12 @@ struct warden {
 	struct resource_watch *watch;
 	struct grants *grants;
 	struct grantserver *granting;
-	int socket, proc;
-	unsigned long long mnt; /* inode number of the command's mount namespace */
-	bool limited;           /* the command has exceeded a limit, and its programs were killed */
-	bool attended;          /* the strata process that runs the command is connected */
-	int64_t deadline;       /* when the command and its descendants have to end */
+	int socket;
+	bool limited;     /* the command has exceeded a limit, and its programs were killed */
+	bool attended;    /* the strata process that runs the command is connected */
+	int64_t deadline; /* when the command and its descendants have to end */
 	bool over;
 };
-
-/* ------------------------------------------------------------------- denials */
-
-static const char *const accesses[] = {
-	[VERDICT_WRITE] = "write",
-	[VERDICT_READ] = "read",
-	[VERDICT_EXECUTE] = "execute",
-};
-
-/*
- * Whether a program sees a file at path that is not a stub.  Do not look up masked paths, since
- * this process would wait for its own answer.
- */
-static bool is_there(const struct warden *warden, const char *path)
-{
-	owned(buf_release) struct buf found = BUF_INIT;
-
-	return truepath_find(warden->mounts, path, &found) &&
-	       !mountplan_forbids(warden->mounts, found.data, false) &&
-	       !stub_or_nothing(found.data);
-}
-
-/*
- * If the access could be granted, set the remedy to the command that grants it.  To make a file
- * that does not exist yet, a program needs a grant for the directory.
- */
-static void propose_grant(const struct warden *warden, enum verdict_access access, const char *name,
-	const char *path, struct verdict *out)
-{
-	const char *slash = strrchr(path, '/');
-	struct str what = str_of(path);
-
-	if (access == VERDICT_WRITE && slash && !is_there(warden, path))
-		what.len = (size_t)(slash - path);
-	if (what.len && what.len < VERDICT_TEXT_MAX / 2 &&
-		grants_may_allow(warden->grants, access, what))
-		snprintf(out->remedy, sizeof(out->remedy),
-			"run 'strata ctl grant path=%.*s mode=%s'", (int)what.len, what.ptr, name);
-}
-
-/*
- * Note a denial, unless the policy or a grant allows the access.  Returns whether a denial was
- * noted.
- */
-static bool deny_path(
-	struct warden *warden, enum verdict_access access, const char *path, pid_t pid)
-{
-	struct verdict verdict;
-
-	verdict_path(&warden->policy, access, str_of(path), &verdict);
-	if (verdict.allowed || grants_allow(warden->grants, access, str_of(path)))
-		return false;
-	if (access != VERDICT_EXECUTE)
-		propose_grant(warden, access, accesses[access], path, &verdict);
-	denials_add(warden->denials, accesses[access], path, &verdict, (int)pid);
-	return true;
-}
-
-/*
- * Handle an access of process pid to a masked path.  below is the path below the mask, or "" for
- * the mask itself.
- */
-static void on_masked(void *arg, size_t entry, const char *below, pid_t pid)
-{
-	struct warden *warden = arg;
-	const char *mask = warden->entries[entry].path;
-	owned_mem char *path = *below ? mem_printf("%s/%s", mask, below) : mem_strdup(mask);
-	pid_t inside;
-
-	threadview_process(warden->proc, pid, &pid, &inside);
-	deny_path(warden, VERDICT_READ, path, inside);
-}
-
-/*
- * Whether a thread is in the mounts of the command.  A program in a sandbox of its own may have
- * other files at the same paths.
- */
-static bool is_in_command_mounts(const struct warden *warden, int proc, pid_t tid)
-{
-	char link[PATH_MAX];
-	unsigned long long mnt;
-	ssize_t len = threadview_link_in(proc, tid, "ns/mnt", link);
-
-	if (len < 0 || len == PATH_MAX)
-		return false;
-	link[len] = '\0';
-	return sscanf(link, "mnt:[%llu]", &mnt) == 1 && mnt == warden->mnt;
-}
-
-static bool is_one_of(const char *call, const char *const *calls)
-{
-	while (*calls && strncmp(call, *calls, strlen(*calls)) != 0)
-		calls++;
-	return *calls;
-}
-
-/*
- * Handle an attempt to rename or remove a path that the program may write.  Mounts prevent this if
- * the path, or a path below it, is hidden or must not be changed.  In that case, note a denial with
- * the rule about that place.
- */
-static void on_moved(struct warden *warden, const struct callfilter_event *event, const char *path)
-{
-	const char *keeper = mountplan_keeper(warden->mounts, path);
-	owned_mem char *kept = keeper ? mem_printf("/%s", keeper) : NULL;
-	struct verdict verdict = { .allowed = true };
-
-	if (!keeper || deny_path(warden, VERDICT_WRITE, path, event->inside))
-		return;
-	for (int access = 0; verdict.allowed && access <= VERDICT_EXECUTE; access++)
-		verdict_path(&warden->policy, access, str_of(kept), &verdict);
-	if (!verdict.allowed)
-		denials_add(warden->denials, accesses[VERDICT_WRITE], path, &verdict,
-			(int)event->inside);
-}
-
-/*
- * Handle an attempt to change a path.  A denial is noted only if the mounts forbid the change,
- * because a protected name that the plan did not cover can in fact be changed.  A mkdir of a
- * directory that exists is no denial: it fails anyway, and mkdir -p tries it all the time.
- */
-static void on_written(
-	struct warden *warden, const struct callfilter_event *event, const char *path)
-{
-	static const char *const making[] = { "mkdir", NULL };
-	static const char *const moving[] = { "rename", "unlink", "rmdir", NULL };
-
-	if (!path || treerules_is_the_kernels(path))
-		return;
-	if (!mountplan_forbids(warden->mounts, path, true)) {
-		if (is_one_of(event->call, moving))
-			on_moved(warden, event, path);
-	} else if (!is_one_of(event->call, making) || !is_there(warden, path)) {
-		(void)deny_path(warden, VERDICT_WRITE, path, event->inside);
-	}
-}
-
-/*
- * Find the interpreter of a script.  The loader of other programs can always be executed, and is
- * left out.
- */
-static bool find_interpreter(const struct warden *warden, const char *path, struct buf *out)
-{
-	char interpreter[PATH_MAX], mark[2] = "";
-	struct statx stx;
-
-	if (at_abs_stat(path, &stx) < 0 || !S_ISREG(stx.stx_mode))
-		return false;
-	owned_fd int fd = at_abs_read(path);
-	return fd >= 0 && at_pread_full(fd, mark, sizeof(mark), 0) == (ssize_t)sizeof(mark) &&
-	       !memcmp(mark, "#!", sizeof(mark)) && interpreter_of(fd, interpreter) &&
-	       *interpreter == '/' && truepath_find(warden->mounts, interpreter, out);
-}
-
-/*
- * Handle an attempt to execute a file.  Shells try each directory of PATH, so only a file that
- * exists counts.
- */
-static void on_executed(struct warden *warden, const struct callfilter_event *event)
-{
-	owned(buf_release) struct buf program = BUF_INIT, interpreter = BUF_INIT;
-
-	if (event->path && truepath_find(warden->mounts, event->path, &program) &&
-		is_there(warden, program.data) &&
-		!deny_path(warden, VERDICT_EXECUTE, program.data, event->inside) &&
-		find_interpreter(warden, program.data, &interpreter) &&
-		is_there(warden, interpreter.data))
-		(void)deny_path(warden, VERDICT_EXECUTE, interpreter.data, event->inside);
-}
-
-/* Set the rule and the remedy for a call that is not on the list. */
-static void explain_call(const struct warden *warden, const char *call, struct verdict *out)
-{
-	static const char *const memory[] = { "memfd_create", NULL };
-
-	snprintf(out->rule, sizeof(out->rule), "system calls: not on the list");
-	if (is_one_of(call, memory)) {
-		snprintf(out->rule, sizeof(out->rule),
-			"exec: no rule can name a file in memory, which could be executed");
-		snprintf(out->remedy, sizeof(out->remedy),
-			"call it with MFD_NOEXEC_SEAL, or leave exec.allow and exec.deny empty");
-	} else if (!warden->policy.exec.nested) {
-		snprintf(out->remedy, sizeof(out->remedy),
-			"set exec.nested to true, if it is a call that sandboxes need");
-	}
-}
-
-static void on_call(void *arg, const struct callfilter_event *event)
-{
-	static const char *const executing[] = { "exec", NULL };
-	struct warden *warden = arg;
-	struct verdict verdict = { .allowed = false };
-
-	if (!event->denied && !is_in_command_mounts(warden, warden->proc, event->tid))
-		return;
-	if (!event->denied && is_one_of(event->call, executing)) {
-		on_executed(warden, event);
-		return;
-	}
-	if (!event->denied) {
-		on_written(warden, event, event->path);
-		on_written(warden, event, event->path2);
-		return;
-	}
-	explain_call(warden, event->call, &verdict);
-	denials_add(warden->denials, "call", event->call, &verdict, (int)event->inside);
-}
 
 /* --------------------------------------------------------------- preparation */
 
@@ -285,24 +74,16 @@ static int resolve_policy(struct warden *warden, struct err *err)
 	return policy_resolve(orders->policy, &place, &warden->arena, &warden->policy, err);
 }
 
-/*
- * Write the report: the home directory, the variables, an empty text, lacks, and the lists of
- * planning_write.  A zero byte ends each text.
- */
-static int write_report(struct warden *warden, struct err *err)
+static int write_report(const struct warden *warden, struct err *err)
 {
-	const char *const *variables = warden->proxy ? proxy_environment(warden->proxy) : NULL;
-	owned(buf_release) struct buf report = BUF_INIT;
+	const struct findings_report report = {
+		.home = warden->account.home,
+		.variables = warden->proxy ? proxy_environment(warden->proxy) : NULL,
+		.lacks = &warden->lacks,
+		.planning = &warden->planning,
+	};
 
-	buf_add(&report, warden->account.home, strlen(warden->account.home) + 1);
-	for (; variables && *variables; variables++)
-		buf_add(&report, *variables, strlen(*variables) + 1);
-	buf_addc(&report, '\0');
-	buf_add(&report, warden->lacks.data ?: "", warden->lacks.len);
-	buf_addc(&report, '\0');
-	planning_write(&warden->planning, &report);
-	errno = -at_write_all(warden->orders->report, report.data, report.len);
-	return errno ? err_errno(err, "report what the policy stands for") : 0;
+	return findings_write(&report, warden->orders->report, err);
 }
 
 static const struct bindspec *find_bind(const struct bindspecs *binds, const char *path)
@@ -356,7 +137,7 @@ static int look(void *arg, struct mountplan *mounts, struct err *err)
 						       &warden->planning, &warden->lacks, err) < 0)
 		return -(int)err->code;
 	planning_mounts(&warden->planning, &warden->arena, mounts);
-	warden->entries = mounts->list;
+	warden->explainer.entries = mounts->list;
 	if (record_stubs(warden->orders, mounts, err) < 0)
 		return -(int)err->code;
 	return write_report(warden, err);
@@ -383,6 +164,11 @@ struct warden *warden_new(const struct warden_orders *orders)
 	warden->orders = orders;
 	warden->lacks = (struct buf)BUF_INIT;
 	warden->denials = denials_new(-1);
+	warden->explainer = (struct explainer){
+		.policy = &warden->policy,
+		.denials = warden->denials,
+		.proc = -1,
+	};
 	for (size_t i = 0; i < DENIALS_SINKS_MAX; i++)
 		denials_add_sink(
 			warden->denials, orders->sinks[i], i == 0 ? DENIALS_GIVEN : DENIALS_OWN);
@@ -398,51 +184,6 @@ void warden_free(struct warden *warden)
 	buf_release(&warden->lacks);
 	arena_release(&warden->arena);
 	free(warden);
-}
-
-/* -------------------------------------------------------- reading the report */
-
-static const char *take_text(struct str *text, struct arena *arena)
-{
-	size_t len = strnlen(text->ptr, text->len);
-
-	if (len == text->len)
-		return NULL;
-	const char *taken = arena_strdup(arena, text->ptr);
-	text->ptr += len + 1;
-	text->len -= len + 1;
-	return taken;
-}
-
-static int read_findings(struct str text, const struct warden_orders *orders, struct arena *arena,
-	struct warden_findings *out, struct err *err)
-{
-	struct policy_place place = { .workspace = orders->workspace };
-	const char *variable;
-
-	*out = (struct warden_findings){ 0 };
-	place.home = take_text(&text, arena);
-	while ((variable = take_text(&text, arena)) && *variable)
-		param_texts_add(&out->variables, arena, variable);
-	out->lacks = take_text(&text, arena);
-	if (!place.home || !out->lacks)
-		return err_set(err, ERR_SYSTEM, "the report of the warden was cut off");
-	if (policy_resolve(orders->policy, &place, arena, &out->policy, err) < 0)
-		return -(int)err->code;
-	return planning_read(text, &out->policy, arena, &out->planning, err);
-}
-
-int warden_findings(const struct warden_orders *orders, struct arena *arena,
-	struct warden_findings *out, struct err *err)
-{
-	struct statx stx;
-
-	if (at_fd_stat(orders->report, &stx) < 0 || stx.stx_size > REPORT_MAX)
-		return err_set(err, ERR_LIMIT, "the policy stands for too many files");
-	char *text = arena_alloc(arena, stx.stx_size + 1);
-	if (at_pread_full(orders->report, text, stx.stx_size, 0) != (ssize_t)stx.stx_size)
-		return err_set(err, ERR_SYSTEM, "the report of the warden cannot be read");
-	return read_findings((struct str){ text, stx.stx_size }, orders, arena, out, err);
 }
 
 /* ------------------------------------------------------------------- serving */
@@ -477,7 +218,8 @@ static void on_calls_ready(void *arg, unsigned what, bool failed)
 	struct warden *warden = arg;
 	struct err ignored = { 0 };
 
-	if (callfilter_notified(warden->listener, on_call, warden, &ignored) > 0 ||
+	if (callfilter_notified(warden->listener, explainer_call, &warden->explainer, &ignored) >
+			0 ||
 		!has_hung_up(callfilter_listener_fd(warden->listener)))
 		return;
 	/* No process with the filter is left, so the command and all its descendants have ended. */
@@ -594,8 +336,8 @@ static bool is_selected(const struct warden *warden, const struct grantwire_requ
 	if (request->command && !is_named(warden, request->command))
 		return false;
 	return !request->pid ||
-	       (request->pid <= INT_MAX &&
-		       is_in_command_mounts(warden, warden->orders->proc, (pid_t)request->pid));
+	       (request->pid <= INT_MAX && explainer_has_mounts(&warden->explainer,
+						   warden->orders->proc, (pid_t)request->pid));
 }
 
 static void answer_grant(void *arg, const struct grantwire_request *request, struct arena *arena,
@@ -622,12 +364,13 @@ static int begin_granting(struct warden *warden, struct err *err)
 	};
 	const struct grantserver_options options = {
 		.listener = warden->orders->grants ? warden->orders->grants->fd : -1,
-		.proc = warden->proc,
+		.proc = warden->explainer.proc,
 		.answer = answer_grant,
 		.arg = warden,
 	};
 
 	warden->grants = grants_new(&scope);
+	warden->explainer.grants = warden->grants;
 	if (options.listener < 0)
 		return 0;
 	warden->granting = grantserver_new(warden->poller, &options, err);
@@ -649,7 +392,7 @@ static void take_listener(struct warden *warden, int fd)
 
 	if (warden->listener || fd < 0)
 		return;
-	warden->listener = callfilter_listener_take(fd, warden->proc, &why);
+	warden->listener = callfilter_listener_take(fd, warden->explainer.proc, &why);
 	if (warden->listener)
 		(void)poller_add(warden->poller, &warden->calls,
 			callfilter_listener_fd(warden->listener), POLLER_READ, &why);
@@ -751,9 +494,9 @@ static int serve(void *arg, const struct commandspace_warden *given)
 	(void)prctl(PR_SET_NAME, "strata-warden", 0, 0, 0);
 	(void)signal(SIGPIPE, SIG_IGN); /* the reader of the denials may end at any time */
 	warden->socket = given->socket;
-	warden->proc = given->proc;
-	warden->mnt = given->mnt;
-	warden->mounts = given->mounts;
+	warden->explainer.proc = given->proc;
+	warden->explainer.mnt = given->mnt;
+	warden->explainer.mounts = warden->mounts = given->mounts;
 	warden->attended = true;
 	warden->deadline = find_deadline(&warden->policy);
 	warden->channel = (struct poller_event){ .fd = -1, .ready = on_message, .arg = warden };
@@ -816,8 +559,8 @@ static void plan_mounts(struct warden *warden, struct commandspace_plan *plan)
 		.nobody = -1,
 		.changes = warden->orders->policy->fs.grantable.n > 0,
 		.stub_locks = warden->orders->stub_locks,
-		.told = on_masked,
-		.arg = warden,
+		.told = explainer_masked,
+		.arg = &warden->explainer,
 	};
 	plan->mounts = &warden->plan;
 	plan->look = look;

@@ -49,15 +49,7 @@ struct warden_orders {
 	int proc;                      /* a /proc that lists the processes of the sandbox */
 	int stub_locks;                /* see struct mountplan */
 	int holder; /* pidfd of a process; when that process ends, the warden ends */
-	int report; /* a file in memory that the warden writes its findings to */
-};
-
-/* The values that the strata process that runs the command gets from the warden. */
-struct warden_findings {
-	struct policy policy;         /* with absolute paths (policy_resolve) */
-	struct planning planning;     /* for planning_restrict */
-	struct param_texts variables; /* variables that make programs use the proxy */
-	const char *lacks;            /* the restrictions that are not enforced, one on each line */
+	int report; /* a file in memory for the report of the warden (findings.h) */
 };
 
 /*
@@ -90,10 +82,3 @@ void warden_plan(struct warden *warden, struct commandspace_plan *plan);
  * a warden that was killed, and removes them.
  */
 void warden_plan_removal(struct warden *warden, struct commandspace_plan *plan);
-
-/*
- * Read what the warden has written to orders->report.  Call it after commandspace_make has
- * returned.  The findings lie in arena.
- */
-int warden_findings(const struct warden_orders *orders, struct arena *arena,
-	struct warden_findings *out, struct err *err);

@@ -231,14 +231,15 @@ static int check_trust(const struct confined *confined, const struct buf *lacks,
 int confined_restrict(struct confined *confined, struct arena *arena,
 	struct sandbox_command *command, struct err *err)
 {
-	struct warden_findings *findings = &confined->findings;
+	struct findings *findings = &confined->findings;
 	owned(buf_release) struct buf lacks = BUF_INIT;
 
 	/* The warden has its own copies of these descriptors by now. */
 	close_fd(&confined->joined);
 	close_fd(&confined->stubs);
 	close_fd(&confined->grants.fd);
-	if (warden_findings(&confined->orders, arena, findings, err) < 0)
+	if (findings_read(confined->orders.report, confined->orders.policy,
+		    confined->orders.workspace, arena, findings, err) < 0)
 		return -(int)err->code;
 	planning_restrict(&findings->planning, arena, !command->wrapped, &confined->restriction);
 	confined->restriction.group = confined->group.dir;

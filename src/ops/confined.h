@@ -12,6 +12,7 @@
  * processes have these files open.
  */
 #pragma once
+#include "confine/findings.h"
 #include "confine/warden.h"
 #include "ops/requests.h"
 #include "sandbox/sandbox_run.h"
@@ -21,7 +22,7 @@ struct confined {
 	struct policy policy; /* the policy as it was read, not resolved */
 	struct warden_orders orders;
 	struct warden *warden;
-	struct warden_findings findings;
+	struct findings findings;
 	struct restriction restriction;
 	struct resource_group group;
 	int told; /* file in memory with the denials of this command */

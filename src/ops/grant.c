@@ -131,36 +131,25 @@ static void result_json(struct json *out, const void *result)
 #define ROW "{argv:[text] changed:bool rule:text? error:text?}"
 #define RESULT "path:text? host:text? mode:text? changed:int refused:int"
 
+/* The members that both operations have. */
+#define SHARED                                                                                     \
+	.flags = OP_WRITES | OP_OWNERLESS, .access = ENV_READ,                                     \
+	.request_size = sizeof(struct grantwire_request),                                          \
+	.result_size = sizeof(struct grant_result), .rows = "commands", .row = ROW,                \
+	.result = RESULT, .check = check_grant, .row_json = row_json, .result_json = result_json
+
 const struct op op_grant = {
 	.name = "grant",
 	.summary = "allow more to commands that run under a policy, within what it says",
-	.flags = OP_WRITES | OP_OWNERLESS,
-	.access = ENV_READ,
 	.params = grant_params,
-	.request_size = sizeof(struct grantwire_request),
-	.result_size = sizeof(struct grant_result),
-	.rows = "commands",
-	.row = ROW,
-	.result = RESULT,
-	.check = check_grant,
 	.run = do_grant,
-	.row_json = row_json,
-	.result_json = result_json,
+	SHARED,
 };
 
 const struct op op_revoke = {
 	.name = "revoke",
 	.summary = "take back what was granted to commands that run",
-	.flags = OP_WRITES | OP_OWNERLESS,
-	.access = ENV_READ,
 	.params = revoke_params,
-	.request_size = sizeof(struct grantwire_request),
-	.result_size = sizeof(struct grant_result),
-	.rows = "commands",
-	.row = ROW,
-	.result = RESULT,
-	.check = check_grant,
 	.run = do_revoke,
-	.row_json = row_json,
-	.result_json = result_json,
+	SHARED,
 };
