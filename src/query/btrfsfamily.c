@@ -86,8 +86,8 @@ static void describe(const struct btrfsfamily *self, const struct btrfspoint *po
 	*snapshot = (struct provider_snapshot){
 		.name = arena_strdup(arena, point->name),
 		.creation = vol->creation,
-		.used = -1,
-		.refer = -1,
+		.used = vol->used,
+		.refer = vol->refer,
 	};
 	if (received && snapname_time(str_of(point->name), &named))
 		snapshot->creation = named;
@@ -231,14 +231,18 @@ static int datasets(struct family *family, provider_dataset_visit visit, void *a
 	size_t n = r < 0 ? 0 : self->lines.n;
 	owned_mem struct provider_dataset *list = mem_alloc((n + 1) * sizeof(*list));
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		const struct btrfsline *line = &self->lines.list[i];
+
 		list[i] = (struct provider_dataset){
-			.name = arena_strdup(&arena, self->lines.list[i].name),
+			.name = arena_strdup(&arena, line->name),
 			.type = "subvolume",
-			.mountpoint = arena_strdup(&arena, self->lines.list[i].path),
-			.used = -1,
-			.avail = free_bytes(self->lines.list[i].path),
+			.mountpoint = arena_strdup(&arena, line->path),
+			.used = line->live == BTRFSVOLS_NONE ? -1
+							     : self->vols.list[line->live].refer,
+			.avail = free_bytes(line->path),
 		};
+	}
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = visit(arg, &list[i], err);
 	return r < 0 ? r : 0;

@@ -14,6 +14,7 @@
 #include "core/own.h"
 #include "core/procfile.h"
 #include "core/when.h"
+#include "query/btrfsquota.h"
 #include "query/keytable.h"
 
 #define MOUNTS_TEXT_MAX ((size_t)16 << 20)
@@ -110,6 +111,8 @@ static size_t add_volume(struct scan *scan, const struct btrfs_ioctl_get_subvol_
 		.id = info->treeid,
 		.read_only = info->flags & BTRFS_ROOT_SUBVOL_RDONLY,
 		.creation = when_of((int64_t)info->otime.sec, info->otime.nsec),
+		.used = -1,
+		.refer = -1,
 		.path = path,
 	};
 	memcpy(vol->uuid, info->uuid, sizeof(vol->uuid));
@@ -317,6 +320,25 @@ static int scan_mount(struct scan *scan, const struct mountinfo *mount, bool who
 	return -(int)err->code;
 }
 
+static void read_quota(struct btrfsvols *vols, size_t fs)
+{
+	owned(btrfsquota_release) struct btrfsquota quota = { 0 };
+	owned_fd int fd = at_abs_open(vols->fs[fs].mount, O_RDONLY | O_DIRECTORY);
+
+	if (fd >= 0)
+		btrfsquota_read(&quota, fd);
+	for (size_t i = 0; quota.n && i < vols->n; i++) {
+		struct btrfsvol *vol = &vols->list[i];
+		const struct btrfsquota_usage *usage =
+			vol->fs == fs ? btrfsquota_get(&quota, vol->id) : NULL;
+
+		if (!usage)
+			continue;
+		vol->used = (int64_t)usage->used;
+		vol->refer = (int64_t)usage->refer;
+	}
+}
+
 static int compare_paths(const void *a, const void *b)
 {
 	const struct btrfsvol_path *x = a, *y = b;
@@ -338,6 +360,8 @@ int btrfsvols_scan(struct btrfsvols *vols, struct err *err)
 		for (size_t i = 0; r >= 0 && i < mounts.n; i++)
 			r = scan_mount(&scan, &mounts.list[i], whole, err);
 	keytable_release(&scan.known);
+	for (size_t i = 0; i < vols->n_fs; i++)
+		read_quota(vols, i);
 	if (vols->n_paths)
 		qsort(vols->paths, vols->n_paths, sizeof(*vols->paths), compare_paths);
 	if (r >= 0 && !vols->n && scan.first.code)

@@ -29,6 +29,8 @@ struct btrfsvol {
 	uint8_t received[BTRFSVOLS_UUID];
 	bool read_only;
 	int64_t creation; /* ns */
+	int64_t used;     /* bytes that no other subvolume has; -1: not known, as refer */
+	int64_t refer;    /* bytes of all its data */
 	const char *path; /* absolute */
 };
 

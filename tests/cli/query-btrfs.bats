@@ -206,6 +206,49 @@ home() {
 	is "$(snapshots disk/home)" '["home.20250101","home.20250102"]'
 }
 
+@test "with quotas, root is told how much each snapshot holds" {
+	home
+	dataset=$(of home)
+	is "$(q '[.snapshots[] | [.used, .refer]] | unique' list_snapshots dataset="$dataset")" '[[null,null]]'
+	head -c 3000000 /dev/urandom >home/big
+	vol snapshot -r home disk/big
+	head -c 1000000 /dev/urandom >home/big
+	vol snapshot -r home disk/small
+	btrfs quota enable disk
+	btrfs quota rescan -w disk >/dev/null
+	sync -f disk
+	asking list_snapshots dataset="$dataset" >list.json
+	is "$(jq -c '[.snapshots[] | select(.snap == "big") | (.used >= 3000000 and .refer >= 3000000 and .used < 3200000)]' list.json)" '[true]'
+	is "$(jq -c '[.snapshots[] | select(.snap == "small") | (.used < 200000 and .refer >= 1000000)]' list.json)" '[true]'
+	is "$(q '.snapshots[0].snap' stale_snapshots dataset="$dataset" older_than=2100-01-01)" '"big"'
+	is "$(q '.total_unique_bytes > 3000000' snapshot_cadence dataset="$dataset")" true
+	is "$(q '[.datasets[] | select(.name == "'"$dataset"'") | .used >= 1000000]' list_datasets)" '[true]'
+	btrfs quota disable disk
+	is "$(q '[.snapshots[] | .used] | unique' list_snapshots dataset="$dataset")" '[null]'
+}
+
+@test "files and directories of a snapshot are restored" {
+	need setfattr
+	home
+	setfattr -n user.note -v kept home/kept
+	touch -d 2024-01-31T12:00:00 home/kept
+	vol snapshot -r home disk/attributes
+	dataset=$(of home)
+	target=$PWD/out
+	strata query --provider btrfs --allow-restore out restore_file snapshot="$dataset@1" snapshot_path=d/gone target_path="$target/gone" >/dev/null
+	is "$(cat out/gone)" gone
+	strata query --provider btrfs --allow-restore out restore_file snapshot="$dataset@attributes" snapshot_path=kept target_path="$target/kept" >/dev/null
+	is "$(stat -c %Y out/kept)" "$(stat -c %Y home/kept)"
+	is "$(getfattr --only-values -n user.note out/kept 2>/dev/null || echo none)" kept
+	strata query --provider btrfs --allow-restore out restore_dir snapshot="$dataset@2" snapshot_path=d target_path="$target/all" >/dev/null
+	same_tree home/.snapshots/2/snapshot/d out/all
+	# Without leave, and into the snapshots themselves, nothing is restored.
+	run ! strata query --provider btrfs restore_file snapshot="$dataset@1" snapshot_path=d/gone target_path="$target/again"
+	[ ! -e out/again ]
+	run ! strata query --provider btrfs --allow-restore home/.snapshots/3/snapshot restore_file snapshot="$dataset@1" snapshot_path=d/gone \
+		target_path="$PWD/home/.snapshots/3/snapshot/gone"
+}
+
 @test "what only looks like a snapshot is refused" {
 	home
 	mkdir -p home/.snapshots/7/snapshot home/.snapshots/8 home/.snapshots/9
