@@ -197,7 +197,7 @@ check-no-openat2:
 
 # The tests of code with threads.  Test programs that use unusual ways of fork and clone are not
 # built for ThreadSanitizer.
-TSAN_UNITS := par store store_sweep store_verify scan treeapply workspace workqueue observer restore
+TSAN_UNITS := par searchmany store store_sweep store_verify scan treeapply workspace workqueue observer restore
 TSAN_CLI   := commit|checkout|fsck|trace-replay|worker
 TSAN_BUILD  = B=$(B)/tsan CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=thread" \
 	      LDFLAGS="-fsanitize=thread -static-libtsan" AGENT_STATIC=

@@ -18,6 +18,7 @@ static const char *const loaders[] = { "/lib64/ld-linux-x86-64.so.2", "/lib/ld-l
 /* Directories that every program uses.  The kernel itself protects the files in them. */
 static const char *const common_dirs[] = { "/dev", "/proc", "/sys" };
 
+#define SHARED_MEMORY "/dev/shm"
 #define SECS_MAX (INT64_C(1) << 32) /* more than a century; higher values are reduced to this */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -221,12 +222,26 @@ static void add_names(const struct treerules_names *names, struct mount_list *mo
 		add_entry(mounts, kinds[names->list[i].state], names->list[i].path);
 }
 
+/*
+ * Whether the command gets a /dev/shm of its own.  Programs need that directory, and commands under
+ * other policies shall not find their files there.
+ */
+static bool has_own_memory(const struct planning *planning)
+{
+	for (size_t i = 0; i < planning->write.n; i++)
+		if (str_within(str_of(planning->write.list[i]), str_of(SHARED_MEMORY)))
+			return false;
+	return !is_within(&planning->write, SHARED_MEMORY) && exists(SHARED_MEMORY);
+}
+
 static void add_writing(const struct planning *planning, struct mount_list *mounts)
 {
 	if (!has_root(&planning->write)) {
 		add_entry(mounts, MOUNTPLAN_READ_ONLY, "/");
 		add_all(mounts, MOUNTPLAN_WRITABLE, &planning->write);
 	}
+	if (has_own_memory(planning))
+		add_entry(mounts, MOUNTPLAN_PRIVATE, SHARED_MEMORY);
 	for (size_t i = 0; i < planning->write_denied.n; i++)
 		add_entry(mounts,
 			exists(planning->write_denied.list[i]) ? MOUNTPLAN_PROTECT : MOUNTPLAN_STUB,
@@ -370,6 +385,17 @@ struct resource_limits planning_limits(const struct policy *policy)
 int64_t planning_wall_secs(const struct policy *policy)
 {
 	return at_most(policy->limits.wall_time_secs, SECS_MAX);
+}
+
+void planning_lacks(
+	const struct policy *policy, const struct resource_group *group, struct buf *out)
+{
+	const struct resource_limits limits = planning_limits(policy);
+
+	if (policy->net.unix_sockets.n)
+		buf_adds(out, "net.unix_sockets: a program can connect to every UNIX socket that "
+			      "it sees, by its path\n");
+	resource_lacks(&limits, group, policy->exec.nested, out);
 }
 
 void planning_restrict(const struct planning *planning, struct arena *arena, bool explained,

@@ -44,6 +44,13 @@ void planning_mounts(const struct planning *planning, struct arena *arena, struc
 void planning_restrict(const struct planning *planning, struct arena *arena, bool explained,
 	struct restriction *out);
 
+/*
+ * Append a line for each rule of the policy that no kernel can enforce on a command.  group is the
+ * command's cgroup.
+ */
+void planning_lacks(
+	const struct policy *policy, const struct resource_group *group, struct buf *out);
+
 /* Returns the limits for the command and its descendants together. */
 struct resource_limits planning_limits(const struct policy *policy);
 /* Returns the seconds that the command and its descendants may run, or 0 if there is no limit. */

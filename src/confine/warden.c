@@ -557,6 +557,7 @@ static void plan_mounts(struct warden *warden, struct commandspace_plan *plan)
 	warden->plan = (struct mountplan){
 		.device = -1,
 		.nobody = -1,
+		.private_bytes = warden->orders->policy->limits.max_rss_bytes,
 		.changes = warden->orders->policy->fs.grantable.n > 0,
 		.stub_locks = warden->orders->stub_locks,
 		.told = explainer_masked,

@@ -7,11 +7,12 @@
 #include "core/own.h"
 
 struct linesearch {
+	struct buf pattern;
+	unsigned flags;
 	struct regex *regex; /* matches one line */
 	struct regex *many;  /* searches many lines at once; may be NULL */
 	struct buf required;
 	bool literal; /* the pattern is exactly the text in required */
-	bool drop_cr;
 };
 
 /* ------------------------------------------------------- the required text */
@@ -197,6 +198,7 @@ void linesearch_free(struct linesearch *search)
 	regex_free(search->regex);
 	regex_free(search->many);
 	buf_release(&search->required);
+	buf_release(&search->pattern);
 	free(search);
 }
 
@@ -232,7 +234,9 @@ struct linesearch *linesearch_new(struct str pattern, unsigned flags, struct err
 			       (flags & LINESEARCH_LITERAL ? REGEX_LITERAL : 0);
 	struct err ignored = { 0 };
 
-	search->drop_cr = flags & LINESEARCH_DROP_CR;
+	search->pattern.max = REGEX_PATTERN_MAX + 1;
+	buf_add(&search->pattern, pattern.ptr, pattern.len);
+	search->flags = flags;
 	search->required.max = REGEX_PATTERN_MAX + 1;
 	search->regex = regex_new(pattern, regex_flags, err);
 	if (!search->regex)
@@ -241,6 +245,12 @@ struct linesearch *linesearch_new(struct str pattern, unsigned flags, struct err
 	if (!search->required.len && !(flags & LINESEARCH_LITERAL) && works_on_many(pattern))
 		search->many = regex_new(pattern, regex_flags | REGEX_LINES, &ignored);
 	return take_ptr(&search);
+}
+
+struct linesearch *linesearch_again(const struct linesearch *search, struct err *err)
+{
+	return linesearch_new(
+		(struct str){ search->pattern.data, search->pattern.len }, search->flags, err);
 }
 
 /* ------------------------------------------------------------------- search */
@@ -258,7 +268,7 @@ static struct str line_around(
 	size_t len = (end ? (size_t)(end - text.ptr) : text.len) - start;
 
 	*next = start + len + (end != NULL);
-	if (search->drop_cr && len && text.ptr[start + len - 1] == '\r')
+	if (search->flags & LINESEARCH_DROP_CR && len && text.ptr[start + len - 1] == '\r')
 		len--;
 	return (struct str){ text.ptr + start, len };
 }

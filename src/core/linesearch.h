@@ -27,6 +27,8 @@ struct linesearch_hit {
 
 /* Returns NULL on error. */
 struct linesearch *linesearch_new(struct str pattern, unsigned flags, struct err *err);
+/* Compile the same pattern again, for another thread.  Returns NULL on error. */
+struct linesearch *linesearch_again(const struct linesearch *search, struct err *err);
 void linesearch_free(struct linesearch *search);
 void linesearch_freep(struct linesearch **search);
 

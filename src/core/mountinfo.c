@@ -43,6 +43,7 @@ static bool parse_line(char *line, struct mountinfo *mount)
 	mount->type = strsep(&line, " ");
 	if (!mount->type)
 		return false;
+	mount->source = line ? unescape(strsep(&line, " ")) : "";
 	mount->device = device;
 	mount->root = unescape(root);
 	mount->point = unescape(point);

@@ -8,6 +8,7 @@ struct mountinfo {
 	char *root;   /* the directory of its file system that is mounted */
 	char *point;  /* the mount point */
 	char *type;
+	char *source; /* the device or, for a file system such as ZFS, its own name; may be "" */
 };
 
 /*

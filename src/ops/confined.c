@@ -244,6 +244,7 @@ int confined_restrict(struct confined *confined, struct arena *arena,
 	planning_restrict(&findings->planning, arena, !command->wrapped, &confined->restriction);
 	confined->restriction.group = confined->group.dir;
 	landlock_lacks(&confined->restriction.landlock, &lacks);
+	planning_lacks(&findings->policy, &confined->group, &lacks);
 	if (check_trust(confined, &lacks, err) < 0)
 		return -(int)err->code;
 	buf_adds(&lacks, findings->lacks);

@@ -2,8 +2,8 @@
  * query - answer one query method of query/, on the environment and on folders.  Parameters are
  * key=value pairs.
  *
- * The result is JSON for every face (op.h).  A face that writes JSON itself gets the members of the
- * result object.  For any other face, one compact line goes into the data sink.
+ * The result has the members of the result object as JSON, for a face (op.h) that writes JSON
+ * itself and for one that prints them for people.
  */
 #include <fcntl.h>
 
@@ -12,10 +12,12 @@
 #include "ops/hostquery.h"
 #include "ops/op.h"
 #include "ops/recovery.h"
+#include "ops/requests.h"
 #include "query/btrfsfamily.h"
 #include "query/folders.h"
 #include "query/method.h"
 #include "query/strata.h"
+#include "query/zfsfamily.h"
 
 struct query_request {
 	const char *method;
@@ -24,11 +26,8 @@ struct query_request {
 	struct param_texts folder;
 	struct param_texts allow_restore;
 	struct param_texts provider;
+	bool trust_mountpoints;
 	struct hostquery_options host;
-};
-
-struct query_result {
-	struct str members; /* laid out for an object that is indented by two */
 };
 
 static const struct param params[] = {
@@ -40,7 +39,9 @@ static const struct param params[] = {
 	PARAM(query_request, allow_restore, TEXTS, 0,
 		"a directory in which files may be restored; may be given several times"),
 	PARAM(query_request, provider, TEXTS, 0,
-		"another source of snapshots to ask: btrfs; may be given several times"),
+		"another source of snapshots to ask: btrfs or zfs; may be given several times"),
+	PARAM(query_request, trust_mountpoints, FLAG, 0,
+		"do not check that a ZFS snapshot is one, for tests"),
 	HOSTQUERY_PARAMS(query_request, host),
 	{ 0 },
 };
@@ -138,13 +139,25 @@ static int open_folders(struct sources *sources, const struct param_texts *given
 	return 0;
 }
 
-static int open_providers(struct sources *sources, const struct param_texts *given, struct err *err)
+static int open_providers(struct sources *sources, const struct query_request *req, struct err *err)
 {
-	for (size_t i = 0; i < given->count; i++) {
-		if (strcmp(given->list[i], "btrfs") != 0)
-			return err_set(err, ERR_USAGE, "no provider '%.80s'", given->list[i]);
-		registry_add(&sources->registry, btrfsfamily_new());
+	bool zfs = false;
+
+	for (size_t i = 0; i < req->provider.count; i++) {
+		const char *name = req->provider.list[i];
+
+		if (!strcmp(name, "btrfs"))
+			registry_add(&sources->registry, btrfsfamily_new());
+		else if (!strcmp(name, "zfs"))
+			zfs = true;
+		else
+			return err_set(err, ERR_USAGE, "no provider '%.80s'", name);
 	}
+	if (!zfs)
+		return 0;
+	struct family *family = zfsfamily_new(req->trust_mountpoints);
+	zfsfamily_require(family);
+	registry_add(&sources->registry, family); /* the last one, as zfsfamily.h says */
 	return 0;
 }
 
@@ -169,7 +182,7 @@ static int call_method(struct op_context *ctx, const struct query_request *req, 
 	if (r >= 0 && req->folder.count)
 		r = open_folders(&sources, &req->folder, err);
 	if (r >= 0)
-		r = open_providers(&sources, &req->provider, err);
+		r = open_providers(&sources, req, err);
 	return r < 0 ? r : method_call(&method, name, given, out, err);
 }
 
@@ -198,19 +211,17 @@ static int do_query(struct op_context *ctx, const void *request, void *out, stru
 	owned(jsonread_freep) struct jsonread *given = join_params(req, method, err);
 	if (!given)
 		return -(int)err->code;
-	reply.pretty = !ctx->data;
+	reply.pretty = true;
 	json_open(&reply, NULL, '{');
 	struct json_mark start = json_mark(&reply);
 	int r = req->host.name ? call_host(ctx, req, method->name, given, &reply, err)
 			       : call_method(ctx, req, method->name, given, &reply, err);
 	if (r < 0)
 		return r;
+	result->method = method;
 	result->members = arena_str(ctx->arena, json_since(&reply, start));
 	json_close(&reply);
-	if (json_end(&reply) < 0)
-		return err_set(err, ERR_LIMIT, "the reply is too large");
-	struct str text = json_written(&reply);
-	return ctx->data ? ctx->data(ctx->arg, text.ptr, text.len, err) : 0;
+	return json_end(&reply) < 0 ? err_set(err, ERR_LIMIT, "the reply is too large") : 0;
 }
 
 /* Add the members to the open object as they are, since they are JSON already. */

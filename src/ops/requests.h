@@ -568,6 +568,12 @@ struct doctor_row {
 	const char *remedy;
 };
 
+/* Result of query. */
+struct query_result {
+	const struct op *method;
+	struct str members; /* JSON, laid out for an object that is indented by two */
+};
+
 /* Request, row and result of hosts. */
 struct hosts_request {
 	struct param_texts name;

@@ -119,6 +119,9 @@ static void look_at_network(struct oddities *oddities)
 	const struct policy_domains *net = &oddities->policy->net;
 	size_t usable = 0;
 
+	if (net->unix_sockets.n)
+		TELL(oddities, "net.unix_sockets: not enforced: a program can connect to every "
+			       "UNIX socket whose file it can see");
 	for (size_t i = 0; i < net->allowed.n; i++)
 		look_at_domain(oddities, net->allowed.list[i], &usable);
 	if (net->mode == POLICY_NET_ALLOWLIST && !usable)

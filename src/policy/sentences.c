@@ -131,7 +131,9 @@ static void tell_network(struct lists_builder *out, const struct policy_domains 
 		say_list(out, "It cannot reach", &net->denied, "");
 	if (net->mode == POLICY_NET_ALLOWLIST)
 		say_list(out, "It may be granted, while it runs, to reach", &net->grantable, "");
-	say_list(out, "It may connect to the sockets", &net->unix_sockets, "");
+	say_list(out, "It may connect to the UNIX sockets", &net->unix_sockets,
+		", but that is not enforced");
+	say(out, "It can connect to every UNIX socket whose file it can see.");
 	say(out, "It may%s listen on TCP ports.", net->allow_local_binding ? "" : " not");
 }
 

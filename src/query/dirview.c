@@ -449,6 +449,17 @@ static int view_xattrs(struct view *view, const struct entry *entry, struct str 
 	return r < 0 ? err_number(err, -r, "read the extended attributes of '%.100s'", name) : 0;
 }
 
+static struct view *view_again(struct view *view, struct err *err)
+{
+	struct dirview *self = dirview_of(view);
+	int root = fcntl(self->root, F_DUPFD_CLOEXEC, 0);
+
+	if (root >= 0)
+		return dirview_new(root, &self->options);
+	(void)err_errno(err, "open the snapshot's root again");
+	return NULL;
+}
+
 static void view_close(struct view *view)
 {
 	struct dirview *self = dirview_of(view);
@@ -464,6 +475,7 @@ static const struct view_ops dirview_ops = {
 	.list = view_list,
 	.read = view_read,
 	.xattrs = view_xattrs,
+	.again = view_again,
 	.close = view_close,
 };
 

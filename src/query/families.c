@@ -4,8 +4,10 @@
 
 #include "query/btrfsfamily.h"
 #include "query/folders.h"
+#include "query/zfsfamily.h"
 
 #define DIR_NAME "dir"
+#define ZFS_NAME "zfs"
 
 /* Returns a new family, or NULL on error. */
 typedef struct family *(*family_new)(const struct families_options *options, struct err *err);
@@ -28,7 +30,24 @@ static struct family *new_btrfs(const struct families_options *options, struct e
 	return btrfsfamily_new();
 }
 
-/* In the order in which a dataset is looked for. */
+static bool is_named(const struct families_options *options, const char *name)
+{
+	for (size_t i = 0; i < options->providers.count; i++)
+		if (!strcmp(options->providers.list[i], name))
+			return true;
+	return false;
+}
+
+static struct family *new_zfs(const struct families_options *options, struct err *err)
+{
+	struct family *family = zfsfamily_new(options->trust_mountpoints);
+
+	if (is_named(options, ZFS_NAME))
+		zfsfamily_require(family);
+	return family;
+}
+
+/* In the order in which a dataset is looked for.  ZFS is the last one (zfsfamily.h). */
 static const struct {
 	const char *name;
 	family_new make; /* NULL: made elsewhere */
@@ -36,6 +55,7 @@ static const struct {
 	{ FAMILIES_STRATA, NULL },
 	{ DIR_NAME, new_folders },
 	{ "btrfs", new_btrfs },
+	{ ZFS_NAME, new_zfs },
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -51,7 +71,7 @@ int families_check(const struct families_options *options, struct err *err)
 		if (kind < KINDS)
 			continue;
 		err_set(err, ERR_USAGE, "no provider '%.80s'", name);
-		return err_hint(err, "the providers are strata, btrfs and dir");
+		return err_hint(err, "the providers are strata, dir, btrfs and zfs");
 	}
 	return 0;
 }
@@ -60,10 +80,7 @@ bool families_wants(const struct families_options *options, const char *name)
 {
 	if (!strcmp(name, DIR_NAME))
 		return options->folders.count;
-	for (size_t i = 0; i < options->providers.count; i++)
-		if (!strcmp(options->providers.list[i], name))
-			return true;
-	return !options->providers.count;
+	return !options->providers.count || is_named(options, name);
 }
 
 int families_add(const struct families_options *options, struct registry *registry, struct err *err)

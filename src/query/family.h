@@ -5,9 +5,11 @@
  * families of a process.  The struct of a family begins with a struct family.
  */
 #pragma once
+#include "query/pool.h"
 #include "query/provider.h"
 
 struct family;
+struct timed_limit;
 
 struct family_ops {
 	const char *name;
@@ -27,8 +29,24 @@ struct family_ops {
 	struct provider *(*open)(struct family *family, const char *dataset, struct err *err);
 	/* Free the family.  NULL: the code that made the family frees it. */
 	void (*close)(struct family *family);
+	/* Visit all storage pools.  NULL: the family has no pools, and no pool_status. */
+	int (*pools)(struct family *family, pool_visit visit, void *arg, struct err *err);
+	/* Visit the status of one pool, or of all if pool is NULL. */
+	int (*pool_status)(struct family *family, const char *pool, pool_status_visit visit,
+		void *arg, struct err *err);
+	/*
+	 * A call has ended.  The family lets go of what would keep others waiting until the next
+	 * call, such as an open directory of a file system that is to be unmounted.  May be NULL.
+	 */
+	void (*rest)(struct family *family);
 };
 
 struct family {
 	const struct family_ops *ops;
+	const struct timed_limit *limit; /* of the call that is made; NULL: there is none */
+	/*
+	 * The members "stderr" and "argv" of the last program that failed during the call.  The
+	 * registry releases the buffer.
+	 */
+	struct buf failure;
 };

@@ -24,6 +24,7 @@ const struct op *const methods[] = {
 	&method_blame_path,
 	&method_checksum_file,
 	&method_content_grep,
+	&method_dataset_properties,
 	&method_diff_snapshots,
 	&method_file_diff,
 	&method_file_history,
@@ -34,7 +35,9 @@ const struct op *const methods[] = {
 	&method_last_appearance,
 	&method_list_datasets,
 	&method_list_dir,
+	&method_list_pools,
 	&method_list_snapshots,
+	&method_pool_status,
 	&method_read_file,
 	&method_restore_dir,
 	&method_restore_file,
@@ -60,6 +63,11 @@ const struct op *method_find(const char *name)
 		bsearch(name, methods, methods_count, sizeof(methods[0]), compare_method);
 
 	return found ? *found : NULL;
+}
+
+int method_seconds(const char *name)
+{
+	return strcmp(name, "diff_snapshots") ? METHOD_SECONDS_MAX : METHOD_DIFF_SECONDS_MAX;
 }
 
 /* -------------------------------------- parameters that only a query method has */
@@ -148,8 +156,8 @@ int method_call(struct method_context *ctx, const char *name, const struct jsonr
 		return err_set(err, ERR_USAGE, "no method '%.*s'", SHOWN, name);
 	if (params && jsonread_type(params) != JSONREAD_OBJECT)
 		return err_set(err, ERR_INVALID, "the parameters must be an object");
-	timed_limit_init(&limit, ctx->time_max ?: METHOD_SECONDS_MAX * WHEN_SECOND, ctx->cancelled,
-		ctx->arg);
+	timed_limit_init(&limit, ctx->time_max ?: method_seconds(method->name) * WHEN_SECOND,
+		ctx->cancelled, ctx->arg);
 	call.limit = &limit;
 	call.reply_max = ctx->reply_max ?: METHOD_REPLY_MAX;
 	call.start = mark;
@@ -163,10 +171,12 @@ int method_call(struct method_context *ctx, const char *name, const struct jsonr
 		.resolve = resolve_param,
 		.arg = &call,
 	};
+	registry_begin(ctx->registry, &limit);
 	r = param_read(&reader, params, err);
 	if (r >= 0)
 		r = method->answer(&call, request, out, err);
 	release_request(request, method);
+	registry_end(ctx->registry);
 	if (r < 0) {
 		json_rewind(out, mark);
 		return r;

@@ -20,14 +20,19 @@ struct pair {
 		"the earlier snapshot: DATASET@NAME"),                                             \
 		PARAM_AS("snap_b", pair, b, SNAPSHOT, PARAM_REQUIRED, "the later snapshot")
 
-/* Compare the two snapshots of a request.  Both must be of the same dataset. */
+static int check_pair(const struct pair *req, struct err *err)
+{
+	if (strcmp(req->a.provider->dataset, req->b.provider->dataset) != 0)
+		return err_set(err, ERR_INVALID, "the snapshots must be of one dataset");
+	return 0;
+}
+
+/* Compare the two snapshots of a request, which are of one dataset. */
 static int diff_pair(
 	const struct pair *req, provider_change_visit visit, void *arg, struct err *err)
 {
 	static const struct treediff_options options = { .renames = true };
 
-	if (strcmp(req->a.provider->dataset, req->b.provider->dataset) != 0)
-		return err_set(err, ERR_INVALID, "the snapshots must be of one dataset");
 	return viewdiff_snapshots(
 		req->a.provider, req->a.is.name, req->b.is.name, &options, visit, arg, err);
 }
@@ -72,14 +77,20 @@ static int run_diff_snapshots(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
 	const struct pair *req = request;
+	struct provider *provider = req->a.provider;
 	struct method_list list;
+	int r = check_pair(req, err);
 
+	if (r < 0)
+		return r;
 	echo_snapshots(req, out);
 	method_list_open(&list, ctx, out, "changes", req->cursor, req->max);
-	int r = diff_pair(req, change_row, &list, err);
+	r = provider->ops->own_diff ? provider->ops->own_diff(provider, req->a.is.name,
+					      req->b.is.name, change_row, &list, err)
+				    : diff_pair(req, change_row, &list, err);
 	r = method_list_finish(&list, r, true);
 	if (r >= 0)
-		method_unread(out, req->a.provider->unread);
+		method_unread(out, provider->unread);
 	return r;
 }
 
@@ -113,14 +124,20 @@ static int run_size_delta(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
 	const struct pair *req = request;
-	uint64_t written = 0;
-	int r = diff_pair(req, add_written, &written, err);
+	struct provider *provider = req->a.provider;
+	uint64_t added = 0;
+	int64_t written = -1;
+	int r = check_pair(req, err);
 
+	if (r >= 0 && provider->ops->written)
+		r = provider->ops->written(provider, req->a.is.name, req->b.is.name, &written, err);
+	else if (r >= 0)
+		r = diff_pair(req, add_written, &added, err);
 	if (r < 0)
 		return r;
 	echo_snapshots(req, out);
-	json_uint(out, "written_bytes", written);
-	method_unread(out, req->a.provider->unread);
+	json_uint(out, "written_bytes", written >= 0 ? (uint64_t)written : added);
+	method_unread(out, provider->unread);
 	return 0;
 }
 

@@ -30,11 +30,12 @@ struct method_snapshot {
 };
 
 extern const struct op method_agent_info, method_bisect_change, method_blame_path,
-	method_checksum_file, method_content_grep, method_diff_snapshots, method_file_diff,
-	method_file_history, method_find_deleted, method_find_files, method_first_appearance,
-	method_grep_history, method_last_appearance, method_list_datasets, method_list_dir,
-	method_list_snapshots, method_read_file, method_restore_dir, method_restore_file,
-	method_size_breakdown, method_size_delta, method_snapshot_cadence, method_stale_snapshots,
+	method_checksum_file, method_content_grep, method_dataset_properties, method_diff_snapshots,
+	method_file_diff, method_file_history, method_find_deleted, method_find_files,
+	method_first_appearance, method_grep_history, method_last_appearance, method_list_datasets,
+	method_list_dir, method_list_pools, method_list_snapshots, method_pool_status,
+	method_read_file, method_restore_dir, method_restore_file, method_size_breakdown,
+	method_size_delta, method_snapshot_cadence, method_stale_snapshots,
 	method_snapshots_containing, method_top_consumers, method_versions_of;
 
 /*

@@ -1,10 +1,10 @@
 /*
  * method_restore - methods that copy a file or a directory of a snapshot back to the file system.
  *
- * A request may come twice, because the first reply was lost.  So a target that already is what the
- * restore would make of it is a success.  The name of a backup has the inode number of the file
- * that took the place of the old one.  With it, the second reply can name the backup of the first
- * call.
+ * A request may arrive twice, because the first reply was lost.  So it is a success if the target
+ * already is a copy of the file or directory in the snapshot.  The name of a backup ends with the
+ * inode number of the file that replaced the old one.  So the second reply can find the backup that
+ * the first call has made.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,10 +39,11 @@ struct restore {
 
 /* What a restore has done. */
 struct outcome {
-	char backup[ENTRY_NAME_MAX + 1];  /* name of the backup; "": none */
-	char leftover[RESTORESTAGE_NAME]; /* name of a replaced directory that is still there */
-	unsigned lacks;                   /* enum restorecopy_lack */
-	bool unchanged;                   /* the target was as wanted already */
+	char backup[ENTRY_NAME_MAX + 1]; /* name of the backup that was made; "": none */
+	/* name of a replaced directory that could not be removed */
+	char leftover[RESTORESTAGE_NAME];
+	unsigned lacks; /* bits of enum restorecopy_lack */
+	bool unchanged; /* the target needed no change */
 };
 
 /* A call that is running. */
@@ -64,7 +65,9 @@ static int refuse(const struct restoring *restoring, const char *why, struct err
 
 /* ----------------------------------------------------------------------- backups */
 
-/* Write the name of a backup that is made now, when the file with the inode number ino is placed.
+/*
+ * Set the name of a new backup.  It has the time, and the inode number of the file that replaces
+ * the old one.
  */
 static int name_backup(struct restoring *restoring, uint64_t ino, struct err *err)
 {
@@ -101,7 +104,7 @@ static int find_backup_name(void *arg, int dirfd, const char *name, struct err *
 	return 0;
 }
 
-/* Find the backup that an earlier call made when it put the present target in place. */
+/* Find the backup that an earlier call has made of the file that the present target replaced. */
 static int find_backup(struct restoring *restoring, const struct statx *target, struct err *err)
 {
 	struct finding finding = { .restoring = restoring };
@@ -114,8 +117,8 @@ static int find_backup(struct restoring *restoring, const struct statx *target, 
 /* ------------------------------------------------------------------------ target */
 
 /*
- * Look at the target.  Returns 1 if a file is there that is to be replaced, 0 if the name is free,
- * or if the target is as wanted already, which sets outcome.unchanged.
+ * Look at the target.  Returns 1 if there is a file to replace.  Returns 0 if the name is free.
+ * Also returns 0 if the target needs no change, and then sets outcome.unchanged.
  */
 static int look_at_target(struct restoring *restoring, struct statx *old, struct err *err)
 {
@@ -146,8 +149,8 @@ static int look_at_target(struct restoring *restoring, struct statx *old, struct
 }
 
 /*
- * Put the copy in place.  If the target has changed since it was looked at, it stays, unless the
- * change was that the same request was answered by another process.
+ * Put the copy in place.  A target that has changed since look_at_target is not replaced.  This is
+ * an error, unless another process has meanwhile answered the same request.
  */
 static int place_copy(struct restoring *restoring, struct restorestage *stage,
 	const struct statx *old, struct err *err)

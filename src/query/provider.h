@@ -39,12 +39,18 @@ struct provider_dataset {
 	int64_t avail;
 };
 
+struct provider_property {
+	struct str name, value, source;
+};
+
 typedef int (*provider_dataset_visit)(
 	void *arg, const struct provider_dataset *dataset, struct err *err);
 typedef int (*provider_snapshot_visit)(
 	void *arg, const struct provider_snapshot *snapshot, struct err *err);
 typedef int (*provider_change_visit)(
 	void *arg, const struct treediff_change *change, struct err *err);
+typedef int (*provider_property_visit)(
+	void *arg, const struct provider_property *property, struct err *err);
 typedef int (*view_visit)(void *arg, const struct entry *entry, struct err *err);
 
 struct view_ops {
@@ -73,6 +79,12 @@ struct view_ops {
 	 */
 	int (*xattrs)(struct view *view, const struct entry *entry, struct str path,
 		struct buf *out, struct err *err);
+	/*
+	 * Open another view of the same snapshot, which another thread may use.  Returns NULL on
+	 * error.  The function pointer itself is NULL for views of which a process can have only
+	 * one at work.
+	 */
+	struct view *(*again)(struct view *view, struct err *err);
 	void (*close)(struct view *view);
 };
 
@@ -126,6 +138,22 @@ struct provider_ops {
 	 */
 	bool (*unchanged)(
 		const char *before, const struct provider_snapshot *snapshot, struct str path);
+	/*
+	 * Visit the differences as the file system itself lists them.  The paths are those of the
+	 * live files, which may begin with the mountpoint.  Entries have only a type, and what is
+	 * 0.  NULL: the file system has no such list.
+	 */
+	int (*own_diff)(struct provider *provider, const char *a, const char *b,
+		provider_change_visit visit, void *arg, struct err *err);
+	/* Get how many bytes were written between two snapshots.  NULL: diff says that. */
+	int (*written)(struct provider *provider, const char *a, const char *b, int64_t *bytes,
+		struct err *err);
+	/*
+	 * Visit the properties of the dataset with these n names, or all if n is 0.  NULL: the
+	 * dataset has no properties.
+	 */
+	int (*properties)(struct provider *provider, const char *const *names, size_t n,
+		provider_property_visit visit, void *arg, struct err *err);
 	/*
 	 * Returns a provider of the same dataset that has only the current snapshot and its
 	 * ancestors, without other branches.  The new provider lies in arena.  Returns NULL on

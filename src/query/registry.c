@@ -24,6 +24,7 @@ void registry_release(struct registry *registry)
 	for (size_t i = 0; i < registry->n_families; i++) {
 		struct family *family = registry->families[i].family;
 
+		buf_release(&family->failure);
 		if (family->ops->close)
 			family->ops->close(family);
 	}
@@ -44,6 +45,49 @@ const struct registry_family *registry_family_at(struct registry *registry, size
 		at->probed = true;
 	}
 	return at;
+}
+
+/* -------------------------------------------------------------------- calls */
+
+void registry_begin(struct registry *registry, const struct timed_limit *limit)
+{
+	for (size_t i = 0; i < registry->n_families; i++) {
+		struct family *family = registry->families[i].family;
+
+		family->limit = limit;
+		buf_clear(&family->failure);
+	}
+}
+
+void registry_end(struct registry *registry)
+{
+	for (size_t i = 0; i < registry->n_families; i++) {
+		struct family *family = registry->families[i].family;
+
+		family->limit = NULL;
+		if (family->ops->rest)
+			family->ops->rest(family);
+	}
+}
+
+struct str registry_failure(const struct registry *registry)
+{
+	for (size_t i = 0; i < registry->n_families; i++) {
+		const struct buf *failure = &registry->families[i].family->failure;
+
+		if (failure->len)
+			return (struct str){ failure->data, failure->len };
+	}
+	return STR("");
+}
+
+struct family *registry_with_pools(struct registry *registry, struct err *err)
+{
+	for (size_t i = 0; i < registry->n_families; i++)
+		if (registry->families[i].family->ops->pools)
+			return registry->families[i].family;
+	err_set(err, ERR_UNSUPPORTED, "no provider that is asked here has pools");
+	return NULL;
 }
 
 /* ------------------------------------------------------------ finding datasets */

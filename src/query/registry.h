@@ -29,6 +29,17 @@ struct registry {
 /* Add a family, which is closed with the registry. */
 void registry_add(struct registry *registry, struct family *family);
 void registry_release(struct registry *registry);
+/*
+ * Say that a call begins, whose time limit families hand on to the programs they run, and that it
+ * has ended.
+ */
+void registry_begin(struct registry *registry, const struct timed_limit *limit);
+void registry_end(struct registry *registry);
+/*
+ * Returns the members "stderr" and "argv" of the program that failed in the last call, as JSON for
+ * json_members, or an empty text if none has failed.
+ */
+struct str registry_failure(const struct registry *registry);
 
 /*
  * Returns the provider of a dataset, or NULL on error.  The error is ERR_INVALID if dataset cannot
@@ -47,3 +58,5 @@ int registry_datasets(struct registry *registry, provider_dataset_visit visit, v
 	uint64_t *left_out, struct err *err);
 /* Returns the family with this index after it was probed, or NULL if there are fewer families. */
 const struct registry_family *registry_family_at(struct registry *registry, size_t index);
+/* Returns the first family that has storage pools, or NULL. */
+struct family *registry_with_pools(struct registry *registry, struct err *err);

@@ -14,24 +14,26 @@
 #include "query/walk.h"
 #include "tree/xattrs.h"
 
-/* A directory that is being filled.  Its attributes are set when all of it has been copied. */
+/*
+ * A directory that is being filled.  Its attributes are set after all its entries have been copied.
+ */
 struct level {
-	size_t path_len; /* of its path in copying.path */
+	size_t path_len; /* length of its path in copying.path */
 	struct entry want;
 };
 
 struct copying {
 	struct view *view;
-	size_t base_len; /* of the path of the copied directory in the view, with a slash */
-	int top;         /* the copy of that directory */
+	size_t base_len; /* length of the path of the copied directory in the view, with a slash */
+	int top;         /* descriptor of the copy of the whole directory */
 	struct buf path; /* path in the view of the innermost directory that is being filled */
 	struct level *levels;
 	size_t n_levels, cap_levels;
-	int here; /* the copy of that innermost directory; -1: not open */
+	int here; /* descriptor of the copy of that innermost directory; -1: not open */
 	struct keytable by_group;
 	struct str *anchors; /* for each group of hard links, the first name that was copied */
 	size_t n_anchors, cap_anchors;
-	struct arena arena; /* texts of anchors */
+	struct arena arena; /* holds the texts of anchors */
 	unsigned lacks;
 };
 
@@ -50,7 +52,7 @@ static bool is_not_permitted(int error)
 	return error == EPERM || error == EACCES || error == ENOTSUP || error == EINVAL;
 }
 
-/* Returns whether the owner and the group are those wanted. */
+/* Returns whether the file now has the wanted owner and group. */
 static bool set_owner(int dir, const char *name, const struct entry *want)
 {
 	struct statx now;
@@ -65,8 +67,8 @@ static bool set_owner(int dir, const char *name, const struct entry *want)
 }
 
 /*
- * Remove attributes that the new file has inherited from its directory.  An attribute in another
- * name space is a label, which the system gives to each file.
+ * Remove the ACLs that the new file has inherited from its directory.  Other inherited attributes
+ * are labels, which the system gives to each file, so they stay.
  */
 static void remove_inherited(int dir, const char *name)
 {
@@ -109,13 +111,16 @@ static int set_mode(struct copying *copying, struct str path, const struct entry
 	mode_t mode = want->mode;
 	struct statx now;
 
-	/* With another owner, these bits would give the rights of this user to others. */
+	/*
+	 * If the owner is another user than wanted, these bits would give the rights of that user
+	 * to others.
+	 */
 	if (want->type == ENTRY_FILE && !owned_right)
 		mode &= ~(mode_t)(S_ISUID | S_ISGID);
 	int r = at_name_chmod(dir, name, mode);
 	if (r < 0 && !is_not_permitted(-r))
 		return restorestage_failed(err, -r, "set the mode of the copy of", path);
-	/* The kernel silently clears the setgid bit if the group is not one of ours. */
+	/* The kernel silently clears the setgid bit if this process is not in the group. */
 	if (at_name_stat(dir, name, &now) == 0 && (now.stx_mode & 07777) != want->mode)
 		copying->lacks |= RESTORECOPY_NO_MODE;
 	return 0;
@@ -123,8 +128,8 @@ static int set_mode(struct copying *copying, struct str path, const struct entry
 
 /*
  * Set the attributes of a new file or directory.  path is its path in the view.  The owner is set
- * first, since that clears setuid and capabilities.  The mode is set last, since this process may
- * not be allowed to write the file, or to enter the directory, afterwards.
+ * first, since a change of the owner clears setuid and capabilities.  The mode is set last, since
+ * with this mode the process may not be allowed to write the file or enter the directory.
  */
 static int set_attributes(struct copying *copying, struct str path, const struct entry *want,
 	int dir, const char *name, struct err *err)
@@ -149,7 +154,7 @@ static int set_attributes(struct copying *copying, struct str path, const struct
 
 struct writing {
 	int fd;
-	struct str path; /* in the view */
+	struct str path; /* path in the view */
 	uint64_t size;
 };
 
@@ -191,7 +196,7 @@ static int write_file(struct copying *copying, struct str path, const struct ent
 		return r;
 	if (writing.size != entry->size)
 		return refuse_entry(path, "changed while it was read", err);
-	/* A hole at the end is not written, so the size is set. */
+	/* The last hole of a file is not written, so the size is set. */
 	if (ftruncate(fd, (off_t)writing.size) < 0)
 		return restorestage_failed(err, errno, "set the size of the copy of", path);
 	return take_fd(&fd);
@@ -223,7 +228,7 @@ static int make_small(
 
 /* ------------------------------------------------------------------- directories */
 
-/* The path of an entry of the view, relative to the directory that is copied. */
+/* Returns the path of an entry of the view, relative to the directory that is copied. */
 static struct str relative(const struct copying *copying, struct str path)
 {
 	if (path.len <= copying->base_len)
@@ -231,7 +236,7 @@ static struct str relative(const struct copying *copying, struct str path)
 	return (struct str){ path.ptr + copying->base_len, path.len - copying->base_len };
 }
 
-/* Open the copy of a directory, which is not a symlink, since this process has made it. */
+/* Open the copy of a directory.  It is not a symlink, since this process has made it. */
 static int open_copied(const struct copying *copying, struct str path, struct err *err)
 {
 	struct str rest = relative(copying, path);
@@ -265,7 +270,10 @@ static void enter_level(struct copying *copying, struct str path, const struct e
 	close_fd(&copying->here);
 }
 
-/* Leave the directories that the parent of an entry is not in.  Returns the copy of the parent. */
+/*
+ * Leave directories until the innermost one is the parent of the next entry.  Returns the copy of
+ * the parent.
+ */
 static int enter_parent(struct copying *copying, struct str parent, struct err *err)
 {
 	while (copying->levels[copying->n_levels - 1].path_len > parent.len ||
@@ -281,7 +289,9 @@ static int enter_parent(struct copying *copying, struct str parent, struct err *
 	return copying->here;
 }
 
-/* Link a new name to the name of the same file that was copied before.  Returns 0 if there is none.
+/*
+ * If a name of the same file was copied before, make the new name a link to it and return 1.
+ * Otherwise return 0.
  */
 static int link_to_anchor(struct copying *copying, struct str path, const struct entry *entry,
 	int dir, const char *name, struct err *err)

@@ -3,11 +3,11 @@
  *
  * Content, holes, symlink targets, modes, mtimes, extended attributes and owners are copied.  The
  * hard links of a directory are copied if the view reports them.  An owner or an extended attribute
- * that this process may not set is left out and noted.  A file whose owner could not be set gets no
- * setuid or setgid bit.
+ * that this process may not set is left out, and the caller is told.  A file whose owner could not
+ * be set gets no setuid or setgid bit.
  *
  * Nothing else is left out: if an entry cannot be read or made, the copy fails.  Then the caller
- * removes it.
+ * removes the incomplete copy.
  */
 #pragma once
 #include "query/provider.h"
@@ -23,7 +23,8 @@ const char *restorecopy_lack_name(unsigned bit); /* "owner", "xattrs" or "mode" 
 
 /*
  * Copy the entry at path, which is a regular file or a directory, to dir/name, which must be free.
- * The copy is on disk when the function returns.  *lacks is set to what could not be set.
+ * The copy is on disk when the function returns.  *lacks gets a bit for each kind of attribute that
+ * could not be set.
  */
 int restorecopy_run(struct view *view, struct str path, const struct entry *entry, int dir,
 	const char *name, unsigned *lacks, struct err *err);

@@ -10,11 +10,12 @@
 
 struct comparing {
 	struct view *view, *target;
-	size_t base_len; /* of the path of the directory in the view, with a slash */
-	struct str name; /* of the target, from the root of its view */
+	size_t base_len; /* length of the path of the directory in the view, with a slash */
+	struct str name; /* path of the target, from the root of its view */
 	bool exactly;
 	bool differ;
-	uint64_t entries; /* in the view, then those of the target that are not matched yet */
+	/* entries in the view; then those of the target that are not matched yet */
+	uint64_t entries;
 };
 
 /* Whether the extended attributes are the same.  Returns 1, 0 or a negative error. */
@@ -60,7 +61,10 @@ static int same_content(struct comparing *comparing, struct str path, const stru
 	return r < 0 ? r : hash_eq(&a, &b);
 }
 
-/* Whether an entry and its counterpart are the same, without those below.  Returns as above. */
+/*
+ * Whether an entry is the same as its counterpart in the target.  Entries below a directory are not
+ * compared.  Returns 1, 0 or a negative error.
+ */
 static int same_entry(struct comparing *comparing, struct str path, const struct entry *entry,
 	struct str target_path, struct err *err)
 {
@@ -71,7 +75,7 @@ static int same_entry(struct comparing *comparing, struct str path, const struct
 
 	if (r <= 0)
 		return r;
-	/* The size of a directory says nothing, since only some views have it. */
+	/* The sizes of directories are not compared, since only some views have them. */
 	struct entry wanted = *entry;
 	if (entry->type != ENTRY_FILE)
 		wanted.size = target.size = 0;
@@ -107,8 +111,8 @@ static int count_entry(void *arg, struct str path, const struct entry *entry, st
 }
 
 /*
- * Compare what is in two directories.  If each entry of the view has its counterpart, and the
- * target has no more entries than the view, both have the same names.
+ * Compare the entries below two directories.  If each entry of the view has its counterpart in the
+ * target, and both have the same number of entries, both have the same names.
  */
 static int compare_below(struct comparing *comparing, struct str path, struct err *err)
 {
@@ -140,7 +144,7 @@ int restoresame_check(struct view *view, struct str path, const struct entry *en
 	int r = same_entry(&comparing, path, entry, comparing.name, &ignored);
 	if (r > 0 && entry->type == ENTRY_DIR)
 		r = compare_below(&comparing, path, &ignored);
-	/* A target that cannot be read is not known to be the same.  A time limit still counts. */
+	/* A target that cannot be read counts as different.  But a time limit is an error. */
 	if (r < 0 && ignored.code == ERR_DENIED)
 		return 0;
 	if (r < 0)

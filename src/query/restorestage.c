@@ -45,7 +45,7 @@ static bool is_note(const char *name)
 	       strspn(id, "0123456789abcdef") == ID_DIGITS && !id[ID_DIGITS];
 }
 
-/* Whether the name still belongs to the file that note is open on. */
+/* Whether the name still belongs to the file whose descriptor is note. */
 static bool is_named(int dir, const char *name, int note)
 {
 	struct statx named, opened;
@@ -55,8 +55,8 @@ static bool is_named(int dir, const char *name, int note)
 }
 
 /*
- * Open and lock the note of a process that is gone.  Returns -1 if the process still runs, or if
- * another user has made the file.
+ * Open and lock the note of a process that has ended.  Returns -1 if the process still runs, or if
+ * the file belongs to another user.
  */
 static int lock_left_note(int dir, const char *name)
 {
@@ -72,8 +72,8 @@ static int lock_left_note(int dir, const char *name)
 }
 
 /*
- * Keep an old file that has the name of the copy, as the note says.  Returns whether the name of
- * the copy is to be removed.
+ * If the note says that the copy and an old file have exchanged their names, give the old file the
+ * name of its backup.  Returns true if the file that now has the name of the copy can be removed.
  */
 static bool settle_copy(int dir, const char *copy, int note)
 {
@@ -102,7 +102,7 @@ static void remove_left(int dir, const char *name)
 	if (note < 0)
 		return;
 	copy_name(copy, name);
-	/* The note goes last, since without a note nobody would look for the copy. */
+	/* The note is removed last, since the copy is only found by its note. */
 	if (settle_copy(dir, copy, note) && at_remove_tree(dir, copy, &ignored) >= 0)
 		(void)unlinkat(dir, name, 0);
 }
@@ -130,7 +130,10 @@ static int make_note(struct restorestage *stage)
 	if (note < 0)
 		return why.errno_value == EEXIST ? 0 : -(why.errno_value ?: EIO);
 	int error = flock(note, LOCK_EX | LOCK_NB) < 0 ? errno : 0;
-	/* Another process may have taken the new note for a left one, before it was locked. */
+	/*
+	 * Before this process had locked the note, another process may have removed it as a
+	 * leftover.
+	 */
 	if (error == EWOULDBLOCK || (!error && !is_named(stage->dir, stage->name, note)))
 		return 0;
 	if (error) {
@@ -147,7 +150,7 @@ int restorestage_open(struct restorestage *stage, int dir, struct err *err)
 
 	*stage = (struct restorestage){ .dir = dir, .note = -1 };
 	if (r < 0) {
-		err->code = ERR_DENIED; /* the directory is of no use as a target */
+		err->code = ERR_DENIED; /* such a directory cannot be used for a target */
 		return -ERR_DENIED;
 	}
 	for (int i = 0; r == 0 && i < NEW_NAMES_MAX; i++)
@@ -197,7 +200,7 @@ static int take_free_name(const struct restorestage *stage, const char *name, st
 	struct statx stx;
 	int r = rename_copy(stage, name, RENAME_NOREPLACE);
 
-	/* Where RENAME_NOREPLACE is not supported, a hard link never replaces a file, either. */
+	/* Without RENAME_NOREPLACE, use a hard link, which never replaces a file either. */
 	if (r == -EINVAL && linkat(stage->dir, stage->copy, stage->dir, name, 0) == 0)
 		r = 0;
 	else if (r == -EINVAL && errno != EEXIST && at_name_stat(stage->dir, name, &stx) == -ENOENT)
@@ -209,7 +212,10 @@ static int take_free_name(const struct restorestage *stage, const char *name, st
 	return sync_dir(stage, name, err) < 0 ? -(int)err->code : 1;
 }
 
-/* Note which inode is the copy and how the old file is to be called, for the case of a kill. */
+/*
+ * Write into the note the inode number of the copy and the name of the backup.  A later process
+ * needs them if this one is killed.
+ */
 static int write_note(const struct restorestage *stage, const struct statx *made,
 	const char *backup, struct err *err)
 {
@@ -237,8 +243,8 @@ static bool is_old(const struct restorestage *stage, const char *name, const str
 }
 
 /*
- * Replace a file where the file system cannot exchange two names.  A directory cannot be replaced
- * there in one step.
+ * Replace a file on a file system that cannot exchange two names.  There, a directory cannot be
+ * replaced in one step.
  */
 static int rename_over(const struct restorestage *stage, const char *name, const struct statx *old,
 	const char *backup, struct err *err)
@@ -259,8 +265,8 @@ static int rename_over(const struct restorestage *stage, const char *name, const
 }
 
 /*
- * After an exchange: keep the old file as the backup, if one is wanted.  After a failure both files
- * get their names back.
+ * Complete an exchange: give the old file the name of the backup, if there is one.  After an error,
+ * both files get their names back.
  */
 static int keep_old(
 	const struct restorestage *stage, const char *name, const char *backup, struct err *err)
@@ -300,7 +306,7 @@ int restorestage_place(struct restorestage *stage, const char *name, const struc
 		return restorestage_failed(err, -r, "rename the copy to", str_of(name));
 	if (is_old(stage, stage->copy, old))
 		return keep_old(stage, name, backup, err);
-	/* Another file has taken the place of the old one meanwhile, and gets its name back. */
+	/* Meanwhile another file has replaced the old one.  It gets its name back. */
 	r = rename_copy(stage, name, RENAME_EXCHANGE);
 	return r < 0 ? restorestage_failed(err, -r, "give its name back to", str_of(name)) : 0;
 }

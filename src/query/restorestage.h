@@ -1,20 +1,20 @@
 /*
- * restorestage - prepares a restored file or directory beside its target, and puts it in place in
- *one step.
+ * restorestage - prepares a restored file or directory beside its target, and then puts it in place
+ * in one step.
  *
  * A stage has two names in the directory of the target:
  *
  *	.strata-restore-ID      the note, a file that is locked as long as the stage is open
  *	.strata-restore-ID.new  the copy that is being made
  *
- * The copy takes the place of the target by a rename, or by an exchange of the two names, so the
+ * The copy gets the name of the target by a rename, or by an exchange of the two names.  So the
  * target is complete at every moment.  After an exchange, the old file has the name of the copy. It
- * is then removed, or renamed to the name of the backup.
+ * is then removed, or gets the name of the backup.
  *
  * A killed process leaves both names.  The next stage in this directory finds that the note is not
- * locked, and completes or undoes the step.  For that, the note has the inode number of the copy
- *and the name of the backup.  If the exchange has been made, the name of the copy belongs to
- *another inode, which is kept under the name of the backup.
+ * locked, and completes or undoes the step.  If a backup was wanted, the note has the inode number
+ * of the copy and the name of the backup.  After an exchange, another inode has the name of the
+ * copy.  This is the old file, and it gets the name of the backup.
  */
 #pragma once
 #include <stdbool.h>
@@ -26,25 +26,26 @@
 #define RESTORESTAGE_NAME 64
 
 struct restorestage {
-	int dir;  /* the directory of the target; borrowed */
-	int note; /* holds the lock; -1: the stage is not open */
+	int dir;  /* directory of the target; borrowed */
+	int note; /* descriptor of the note, which holds the lock; -1: the stage is not open */
 	char name[RESTORESTAGE_NAME];
 	char copy[RESTORESTAGE_NAME]; /* the name under which the caller makes the copy */
 };
 
-/* Remove what killed processes have left in the directory, and open a stage there. */
+/* Remove the names that killed processes have left in the directory, and open a stage there. */
 int restorestage_open(struct restorestage *stage, int dir, struct err *err);
 /*
- * Close a stage, and remove what still has the name of the copy.  Returns false if it could not be
- * removed.  Then the next stage in the directory tries again.
+ * Close a stage, and remove the file that has the name of the copy.  Returns false if the file
+ * could not be removed.  Then the next stage in the directory removes it.
  */
 bool restorestage_close(struct restorestage *stage);
 void restorestage_release(struct restorestage *stage); /* as restorestage_close, for owned() */
 
 /*
- * Give the copy the name of the target.  old is the file that has the name, or NULL if the name
- * must be free.  The old file is renamed to backup, unless that is NULL.  Returns 1, or 0 if the
- * name belongs to another file than old by now, which then keeps it, or a negative error.
+ * Give the copy the name of the target.  old is the file that has this name, or NULL if the name
+ * must be free.  The old file gets the name backup.  If backup is NULL, restorestage_close removes
+ * the old file.  Returns 1, or a negative error.  Returns 0 if the name now belongs to a file other
+ * than old; then that file keeps the name.
  */
 int restorestage_place(struct restorestage *stage, const char *name, const struct statx *old,
 	const char *backup, struct err *err);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "query/searchmany.h"
 #include "query/walk.h"
 
 static bool already_seen(struct search *search, struct str path, const struct entry *entry)
@@ -231,5 +232,7 @@ static int search_entry(void *arg, struct str path, const struct entry *entry, s
 
 int search_run(struct search *search, struct str base, struct err *err)
 {
-	return walk_tree(search->view, base, search_entry, search, err);
+	return searchmany_possible(search)
+		       ? searchmany_run(search, base, err)
+		       : walk_tree(search->view, base, search_entry, search, err);
 }

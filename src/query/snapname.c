@@ -31,6 +31,16 @@ bool snapname_is_snapshot(struct str name)
 	return has_form(name, ".: -");
 }
 
+bool snapname_is_pool(struct str name)
+{
+	return has_form(name, ".: -");
+}
+
+bool snapname_is_property(struct str name)
+{
+	return has_form(name, ".:-") && *name.ptr != '_';
+}
+
 /* ------------------------------------------------------------------------ times */
 
 static bool is_digit(char c)

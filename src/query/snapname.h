@@ -15,6 +15,10 @@ bool snapname_is_dataset(struct str name);
  * after the '@'.
  */
 bool snapname_is_snapshot(struct str name);
+/* As snapname_is_dataset, but without '/'. */
+bool snapname_is_pool(struct str name);
+/* Whether a name matches [A-Za-z0-9][A-Za-z0-9_.:-]*. */
+bool snapname_is_property(struct str name);
 
 /*
  * Find the first time in a name: a date such as 2024-01-31, with '-', '_', '.', ':' or nothing

@@ -52,6 +52,7 @@ struct timed_view {
 	struct view view;
 	struct view *inner;
 	struct timed_limit *limit;
+	struct timed_limit own_limit; /* limit, if another view was opened again as this one */
 };
 
 static struct timed_view *timed_view(struct view *view)
@@ -131,13 +132,50 @@ static void view_close(struct view *view)
 	free(view);
 }
 
+static struct view *wrap_view(struct view *inner, struct timed_limit *limit);
+
+/* A view of another thread counts what passes on its own. */
+static struct view *view_again(struct view *view, struct err *err)
+{
+	struct timed_view *self = timed_view(view);
+	struct view *inner = self->inner->ops->again(self->inner, err);
+
+	if (!inner)
+		return NULL;
+	struct timed_view *again = timed_view(wrap_view(inner, NULL));
+	again->own_limit = *self->limit;
+	again->limit = &again->own_limit;
+	return &again->view;
+}
+
 static const struct view_ops timed_view_ops = {
+	.stat = view_stat,
+	.list = view_list,
+	.read = view_read,
+	.xattrs = view_xattrs,
+	.again = view_again,
+	.close = view_close,
+};
+
+/* The same for an inner view that cannot be opened again. */
+static const struct view_ops timed_single_ops = {
 	.stat = view_stat,
 	.list = view_list,
 	.read = view_read,
 	.xattrs = view_xattrs,
 	.close = view_close,
 };
+
+static struct view *wrap_view(struct view *inner, struct timed_limit *limit)
+{
+	struct timed_view *self = mem_zalloc(sizeof(*self));
+
+	self->view = *inner;
+	self->view.ops = inner->ops->again ? &timed_view_ops : &timed_single_ops;
+	self->inner = inner;
+	self->limit = limit;
+	return &self->view;
+}
 
 /* ----------------------------------------------------------------- provider */
 
@@ -187,12 +225,7 @@ static struct view *open_snapshot(struct provider *provider, const char *snapsho
 
 	if (!inner)
 		return NULL;
-	struct timed_view *self = mem_zalloc(sizeof(*self));
-	self->view = *inner;
-	self->view.ops = &timed_view_ops;
-	self->inner = inner;
-	self->limit = timed->limit;
-	return &self->view;
+	return wrap_view(inner, timed->limit);
 }
 
 static int pass_change(void *arg, const struct treediff_change *change, struct err *err)
@@ -211,6 +244,31 @@ static int diff(struct provider *provider, const char *a, const char *b,
 	struct passing passing = { .limit = timed->limit, .change = visit, .arg = arg };
 
 	return timed->inner->ops->diff(timed->inner, a, b, options, pass_change, &passing, err);
+}
+
+static int own_diff(struct provider *provider, const char *a, const char *b,
+	provider_change_visit visit, void *arg, struct err *err)
+{
+	struct timed *timed = timed_of(provider);
+	struct passing passing = { .limit = timed->limit, .change = visit, .arg = arg };
+
+	return timed->inner->ops->own_diff(timed->inner, a, b, pass_change, &passing, err);
+}
+
+static int written(
+	struct provider *provider, const char *a, const char *b, int64_t *bytes, struct err *err)
+{
+	struct provider *inner = timed_of(provider)->inner;
+
+	return inner->ops->written(inner, a, b, bytes, err);
+}
+
+static int properties(struct provider *provider, const char *const *names, size_t n,
+	provider_property_visit visit, void *arg, struct err *err)
+{
+	struct provider *inner = timed_of(provider)->inner;
+
+	return inner->ops->properties(inner, names, n, visit, arg, err);
 }
 
 static struct provider *mainline(struct provider *provider, struct arena *arena, struct err *err)
@@ -236,6 +294,9 @@ void timed_init(struct timed *timed, struct provider *inner, struct timed_limit 
 			.open = open_snapshot,
 			.diff = inner->ops->diff ? diff : NULL,
 			.unchanged = inner->ops->unchanged,
+			.own_diff = inner->ops->own_diff ? own_diff : NULL,
+			.written = inner->ops->written ? written : NULL,
+			.properties = inner->ops->properties ? properties : NULL,
 			.mainline = inner->ops->mainline ? mainline : NULL,
 		},
 		.inner = inner,

@@ -11,7 +11,6 @@
 #include "core/at.h"
 #include "core/child.h"
 #include "core/own.h"
-#include "core/text.h"
 #include "core/when.h"
 
 #define PIECE_MAX 65536
@@ -273,24 +272,33 @@ static bool end_group(const struct running *run, int *status)
 	return true;
 }
 
-/* Append the first line of stderr to a message, in a form that is safe for terminals. */
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n';
+}
+
+/*
+ * Append the first line of stderr to a message, and the lines that go on from it because they are
+ * indented.  Control characters are replaced, since the message is shown on terminals.
+ */
 static void add_said(struct buf *out, const struct buf *said)
 {
-	struct str line = { said->data ?: "", said->len };
+	const char *at = said->data ?: "", *end = at + said->len;
+	size_t start = out->len;
 
-	while (line.len && strchr(" \n\t", *line.ptr)) {
-		line.ptr++;
-		line.len--;
+	while (at < end && is_blank(*at))
+		at++;
+	buf_adds(out, at < end ? ": " : "");
+	for (; at < end && out->len - start < SHOWN; at++) {
+		unsigned char c = (unsigned char)*at;
+
+		if (c == '\n' && (at + 1 == end || !is_blank(at[1]) || at[1] == '\n'))
+			break;
+		if (!is_blank(*at))
+			buf_addc(out, c < ' ' || c == 127 ? '?' : *at);
+		else if (out->data[out->len - 1] != ' ')
+			buf_addc(out, ' ');
 	}
-	const char *newline = line.len ? memchr(line.ptr, '\n', line.len) : NULL;
-	if (newline)
-		line.len = (size_t)(newline - line.ptr);
-	if (line.len > SHOWN)
-		line.len = SHOWN;
-	buf_adds(out, line.len ? ": " : "");
-	for (size_t i = 0; i < line.len; i++)
-		buf_addc(out,
-			(unsigned char)line.ptr[i] < ' ' || line.ptr[i] == 127 ? '?' : line.ptr[i]);
 }
 
 static int judge(const struct tool_call *call, int status, struct err *err)

@@ -57,7 +57,7 @@ static int hash_content(struct agentfile *file, struct err *err)
 
 static unsigned read_machine(int fd)
 {
-	Elf64_Ehdr head; /* e_machine has the same place in files of 32 bits */
+	Elf64_Ehdr head; /* e_machine is at the same offset in files for 32 bits */
 
 	if (at_pread_full(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
 		memcmp(head.e_ident, ELFMAG, SELFMAG))
@@ -106,7 +106,7 @@ void agentfile_close(struct agentfile *file)
 
 static const struct machine {
 	unsigned elf;
-	const char *names[3]; /* of uname -m */
+	const char *names[3]; /* names that "uname -m" prints */
 } machines[] = {
 	{ EM_X86_64, { "x86_64", "amd64" } },
 	{ EM_AARCH64, { "aarch64", "arm64" } },

@@ -1,5 +1,5 @@
 /*
- * agentfile - the program strata-agent of this machine, which is sent to hosts that have none.
+ * agentfile - finds the program strata-agent of this machine, which is sent to hosts without it.
  *
  * The file is identified by the SHA-256 of its content, so a host can keep it and recognise it.
  */
@@ -17,20 +17,21 @@ struct agentfile {
 	int fd;
 	uint64_t size;
 	char hash[HASH_HEX];
-	unsigned machine; /* e_machine of its ELF header; 0 if it has none, such as a script */
+	/* e_machine of its ELF header; 0: no ELF file, but for example a script */
+	unsigned machine;
 };
 
 /*
- * Open the program that given names, or else $STRATA_AGENT, or else the strata-agent beside the
- * running program.
+ * Open the program whose path is given.  If given is NULL, open the program in $STRATA_AGENT, or
+ * else the file strata-agent beside the running program.
  */
 int agentfile_open(const char *given, struct agentfile *file, struct err *err);
 void agentfile_close(struct agentfile *file);
-/* Only find its path, which the caller frees.  Returns NULL on failure. */
+/* Returns only the path of the program, which the caller frees, or NULL on failure. */
 char *agentfile_find(const char *given, struct err *err);
 /*
- * Whether a host can execute the program, as far as "uname -s" and "uname -m" there tell.  Returns
- * 0 or ERR_UNSUPPORTED.
+ * Check that a host can execute the program, by the output of "uname -s" and "uname -m" there.
+ * Returns 0 or ERR_UNSUPPORTED.
  */
 int agentfile_fits(
 	const struct agentfile *file, struct str kernel, struct str machine, struct err *err);

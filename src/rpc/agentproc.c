@@ -15,11 +15,11 @@
 #include "query/tool.h"
 
 #define PIECE 4096
-#define DYING_MS 2000 /* time for a process to end after SIGTERM, and for a killed one */
+#define DYING_MS 2000 /* time for a process to end after SIGTERM, and again after SIGKILL */
 
 /* --- starting --- */
 
-/* In the child: become the program.  Reports the errno to the parent if that fails. */
+/* In the child: execute the program.  If this fails, report the errno to the parent. */
 static void __attribute__((noreturn))
 become(const char *path, const char *const *argv, int in, int out, int said, int failed)
 {
@@ -52,7 +52,7 @@ static int start_path(
 	struct agentproc *proc, const char *path, const char *const *argv, struct err *err)
 {
 	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, said[2] = { -1, -1 }, failed[2] = { -1, -1 };
-	/* stdin is a socket, so that a write to an ended process is an error without a signal. */
+	/* stdin is a socket, so that a write to an ended process gives an error and no signal. */
 	bool made = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) == 0 &&
 		    pipe2(out, O_CLOEXEC) == 0 && pipe2(said, O_CLOEXEC) == 0 &&
 		    pipe2(failed, O_CLOEXEC) == 0;
@@ -149,7 +149,10 @@ void agentproc_listen(struct agentproc *proc)
 
 /* --- its end --- */
 
-/* Wait until the process has ended, reading its stderr, which it may block on. */
+/*
+ * Wait until the process has ended, and meanwhile read its stderr.  Otherwise a full pipe could
+ * stop the process.
+ */
 static bool await_end(struct agentproc *proc, int ms)
 {
 	int64_t deadline = when_monotonic() + ms * WHEN_MS;
@@ -180,7 +183,10 @@ void agentproc_finish(struct agentproc *proc, int grace_ms)
 	close_fd(&proc->out);
 	ended = await_end(proc, grace_ms);
 	if (!ended) {
-		/* The process is not yet waited for, so no other group can have its number. */
+		/*
+		 * No other group can have this number, since the process has not been waited for
+		 * yet.
+		 */
 		(void)kill(-proc->pid, SIGTERM);
 		ended = await_end(proc, DYING_MS);
 	}
@@ -196,7 +202,7 @@ void agentproc_finish(struct agentproc *proc, int grace_ms)
 
 void agentproc_release(struct agentproc *proc)
 {
-	/* An object that was never started is zeroed, or has no descriptors. */
+	/* An object that was never started has no descriptors. */
 	if (!proc->argv)
 		return;
 	agentproc_finish(proc, 0);

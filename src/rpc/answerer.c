@@ -7,7 +7,10 @@
 
 #define OUTER_MAX 256 /* bytes of a reply outside of its id and its result */
 
-/* Returns the method of this name, or NULL.  The name may have a NUL, and no method has. */
+/*
+ * Returns the method with this name, or NULL.  The name may contain a NUL, so its length is
+ * compared.
+ */
 static const struct op *find_method(struct str name)
 {
 	const struct op *method = method_find(name.ptr);

@@ -1,18 +1,18 @@
 /*
  * answerer - turns one request of the query protocol into one line of reply.
  *
- * Whatever goes wrong becomes an error reply.  The reply as a whole keeps to METHOD_REPLY_MAX.
+ * Every failure becomes an error reply.  A whole reply has at most METHOD_REPLY_MAX bytes.
  */
 #pragma once
 #include "core/json.h"
 #include "query/registry.h"
 
-/* Where the snapshots come from. */
+/* A source of snapshots. */
 struct answerer_source {
 	/*
-	 * Bring the registry up to date.  This is called before each request; the registry is empty
-	 * at the first call, and stays as it is until the next call.  If it fails, the request
-	 * fails with this error.
+	 * Bring the registry up to date.  This function is called before each request.  At the
+	 * first call the registry is empty.  Between two calls nothing else changes the registry.
+	 * On failure, the reply is this error.
 	 */
 	int (*refresh)(void *arg, struct registry *registry, struct err *err);
 	void *arg;
@@ -21,16 +21,16 @@ struct answerer_source {
 struct answerer {
 	struct registry registry; /* released by the owner of the answerer */
 	const struct answerer_source *source;
-	/* As in struct method_context. */
+	/* the same function as in struct method_context */
 	bool (*cancelled)(void *arg);
 	void *arg;
 };
 
-/* A request as an envelope has it. */
+/* The parts of a request, as envelope_read finds them. */
 struct answerer_request {
 	struct str id, method, params;
 };
 
-/* Append the reply to out, which has no open object. */
+/* Append the reply to out.  No object may be open in out. */
 void answerer_reply(
 	struct answerer *answerer, const struct answerer_request *request, struct json *out);

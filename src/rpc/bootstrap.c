@@ -7,10 +7,10 @@
 #define SHOWN 160 /* bytes of a line in a message */
 
 /*
- * The login shell of the host may be any, so the script stands in single quotes and has no single
- * quote, line break or '!'.  Its arguments are the hash, the size, the number of arguments of the
- * agent, and "sudo" or "-".  Variables: d the cache directory or "", f the file in it, t a
- * directory that is removed at the end, b the program that will run.
+ * The script works in any login shell of the host: it stands in single quotes, and contains no
+ * single quote, line break or '!'.  Its arguments are the hash, the size, the number of arguments
+ * of the agent, and "sudo" or "-".  Its variables: d is the cache directory or "", f the file in
+ * it, t a directory that is removed at the end, b the program that will run.
  */
 static const char script[] =
 	"set -f; umask 077; h=$1 n=$2 c=$3 u=$4; set --; "
@@ -21,14 +21,14 @@ static const char script[] =
 	"2>/dev/null | { read -r x y; echo $x; }; }; "
 	"t=; gone() { [ -z \"$t\" ] || rm -rf \"$t\"; }; trap gone 0; trap \"exit 1\" 1 2 13 15; "
 	"while [ $c -gt 0 ]; do IFS= read -r a || exit 1; set -- \"$@\" \"$a\"; c=$((c-1)); done; "
-	/* the cache */
+	/* find the cache and the file in it */
 	"case ${XDG_CACHE_HOME:-} in /*) k=$XDG_CACHE_HOME ;; *) k=${HOME:+$HOME/.cache} ;; esac; "
 	"d=; [ -z \"$k\" ] || { mkdir -p \"$k/strata\" && chmod 700 \"$k/strata\" && "
 	"[ -w \"$k/strata\" ] && d=$k/strata; } 2>/dev/null; f=$d/agent-$h; w=need; "
 	"if [ -n \"$d\" ] && [ -e \"$f\" ]; then w=changed; "
 	"if [ -f \"$f\" ] && [ -x \"$f\" ] && [ \"$(sum \"$f\")\" = $h ]; then "
 	"[ -h \"$f\" ] || w=have; fi; fi; "
-	/* a place for the program: one that takes files and executes them */
+	/* find a directory where files can be made and executed */
 	"if [ $w = have ]; then touch \"$f\"; b=$f; else "
 	"for p in \"$d\" \"${XDG_RUNTIME_DIR:-}\" \"${TMPDIR:-}\" /tmp /var/tmp /dev/shm "
 	"\"/run/user/$(id -u)\"; do [ -n \"$p\" ] || continue; q=$p/strata-agent-$$; "
@@ -42,7 +42,7 @@ static const char script[] =
 	"else e=$({ dd bs=1 count=$n of=\"$b\"; } 2>&1); fi || fail write \"$e\"; "
 	"chmod 700 \"$b\"; z=$(sum \"$b\"); [ -z \"$z\" ] || [ $z = $h ] || fail damaged; "
 	"e=$(\"$b\" version 2>&1 </dev/null) || fail run \"$e\"; "
-	/* only what can be verified later is kept */
+	/* a program is only kept if it can be verified later */
 	"if [ -n \"$z\" ] && [ \"$t\" = \"$d/strata-agent-$$\" ] && mv -f \"$b\" \"$f\"; then "
 	"rm -rf \"$t\"; t=; b=$f; w=cached; "
 	"find \"$d\" -name \"agent-*\" -mtime +30 -exec rm -f {} +; fi; fi; "

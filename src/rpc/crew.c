@@ -16,20 +16,20 @@
 #include "query/method.h"
 #include "rpc/envelope.h"
 
-#define PIECE 65536 /* bytes of one read; a larger reply is large */
+#define PIECE 65536 /* bytes of one read; a larger reply counts as large */
 #define REPLY_MAX (METHOD_REPLY_MAX + PIECE)
 #define NEVER INT64_MAX
 /*
- * A process that keeps to its deadline reports it itself.  One that is stuck in a system call is
- * killed this much later.
+ * A process that reaches its deadline reports an error itself.  A process that is stuck in a system
+ * call is killed this much later.
  */
 #define GRACE (1 * WHEN_SECOND)
-#define CANCEL_GRACE (WHEN_SECOND / 2) /* between a cancellation and the kill */
-#define STALL (10 * WHEN_SECOND)       /* between two pieces of a reply */
-#define IDLE (30 * WHEN_SECOND)        /* until a process that is not needed ends */
+#define CANCEL_GRACE (WHEN_SECOND / 2) /* time between a cancellation and the kill */
+#define STALL (10 * WHEN_SECOND)       /* longest time between two pieces of a reply */
+#define IDLE (30 * WHEN_SECOND)        /* time after which an idle process is ended */
 /*
- * How long the oldest job waits, while no other job ends, until another process is started.  Short
- * requests are answered faster by one process with warm caches than by several new ones.
+ * If no job ends for this time, another process is started for the oldest waiting job.  Short
+ * requests are answered faster by one process with warm caches than by several new processes.
  */
 #define START_AFTER WHEN_MS
 
@@ -110,7 +110,7 @@ static void reap_doomed(struct crew *crew)
 			crew->doomed[i] = 0;
 }
 
-/* Forget a worker, whose process is gone or was killed. */
+/* Forget a worker whose process has ended or was killed. */
 static void clear_worker(struct crew *crew, struct crew_worker *worker)
 {
 	if (crew->large == worker)
@@ -121,7 +121,10 @@ static void clear_worker(struct crew *crew, struct crew_worker *worker)
 	*worker = (struct crew_worker){ .fd = -1, .in = BUF_INIT };
 }
 
-/* A killed process that waits in the kernel may stay for long, so nobody waits for it. */
+/*
+ * Kill a worker.  This function does not wait for the process, since a process that is blocked in
+ * the kernel may not end soon.
+ */
 static void kill_worker(struct crew *crew, struct crew_worker *worker)
 {
 	(void)kill(worker->pid, SIGKILL);
@@ -145,7 +148,10 @@ void crew_release(struct crew *crew)
 	close_fd(&crew->null);
 }
 
-/* The child keeps neither the streams of the peer nor the sockets of other children. */
+/*
+ * In the child: answer requests.  The child keeps neither the streams of the peer nor the sockets
+ * of other children.
+ */
 static void become_worker(struct crew *crew, size_t index, int fd)
 {
 	(void)signal(SIGPIPE, SIG_DFL);
@@ -177,7 +183,7 @@ static int start_worker(struct crew *crew, size_t index, struct err *err)
 	return 0;
 }
 
-/* Answer the job of a process that has ended.  A process never ends by itself. */
+/* A process has ended, although it should not end by itself.  Answer its job with an error. */
 static void bury_worker(struct crew *crew, struct crew_worker *worker)
 {
 	struct err err = { 0 };
@@ -203,7 +209,9 @@ static void send_frame(struct crew *crew, struct crew_worker *worker)
 	ssize_t n = send(worker->fd, frame->data + worker->sent, frame->len - worker->sent,
 		MSG_DONTWAIT | MSG_NOSIGNAL);
 
-	/* The end of the process is noticed when the reply is received. */
+	/*
+	 * An error is ignored here.  The end of the process is noticed when its reply is received.
+	 */
 	if (n > 0)
 		worker->sent += (size_t)n;
 }
@@ -219,7 +227,7 @@ static void begin_job(struct crew *crew, struct crew_worker *worker, struct crew
 	send_frame(crew, worker);
 }
 
-/* When another process may be started for a job that waits. */
+/* Returns the time at which another process may be started for a waiting job. */
 static int64_t start_at(const struct crew *crew, const struct crew_job *job)
 {
 	return (crew->moved > job->since ? crew->moved : job->since) + START_AFTER;
@@ -285,7 +293,10 @@ size_t crew_cancel(struct crew *crew, struct str id)
 
 /* ---------------------------------------------------------- receiving replies */
 
-/* The bytes of the reply that a worker sends, with the struct before it; 0: not known yet. */
+/*
+ * Returns the length of the reply that a worker is sending, with the struct before it, or 0 if the
+ * length is not known yet.
+ */
 static uint64_t reply_length(const struct crew_worker *worker)
 {
 	struct crewwork_reply reply;
@@ -296,7 +307,7 @@ static uint64_t reply_length(const struct crew_worker *worker)
 	return sizeof(reply) + reply.length;
 }
 
-/* Whether the rest of a reply has to wait, since it may take much memory. */
+/* Whether the rest of a large reply has to wait until there is room for it. */
 static bool must_wait(const struct crew *crew, const struct crew_worker *worker, bool room)
 {
 	if (reply_length(worker) <= PIECE || crew->large == worker)
@@ -334,7 +345,7 @@ static void receive(struct crew *crew, struct crew_worker *worker)
 	worker->in.len += (size_t)n;
 	worker->end_at = when_monotonic() + STALL;
 	length = reply_length(worker);
-	/* Nothing but the reply to the job may come. */
+	/* A process may only send the reply to its job. */
 	if (!worker->job || length > REPLY_MAX || (length && worker->in.len > length))
 		bury_worker(crew, worker);
 	else if (length && worker->in.len == length)
@@ -373,7 +384,7 @@ int64_t crew_wake(const struct crew *crew, const struct crew_job *waiting)
 	return wake;
 }
 
-/* End a process whose time is over. */
+/* End a process whose time has run out. */
 static void end_worker(struct crew *crew, struct crew_worker *worker)
 {
 	struct err err = { 0 };

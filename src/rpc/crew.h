@@ -1,10 +1,10 @@
 /*
- * crew - processes that answer requests, so that several are answered at a time.
+ * crew - runs processes that answer requests, several at a time.
  *
- * A request that takes too long, or that crashes its process, ends that process and nothing else.
- * A process keeps its registry from one request to the next, and idle processes are used in a fixed
- * order, so that requests find warm caches.  A process is started only when it is needed, and ends
- * when it was not needed for a while.  All processes end with this one.
+ * If a request takes too long or crashes its process, only this process ends.  A process keeps its
+ * registry from one request to the next.  Idle processes are used in a fixed order, so that
+ * requests find warm caches.  A process is started only when it is needed, and ends after it was
+ * idle for a while.  All processes end with the calling process.
  *
  * The crew never blocks: the caller polls the descriptors of crew_poll, and then calls crew_handle.
  */
@@ -18,13 +18,13 @@
 
 #define CREW_MAX 8
 
-/* A request on its way. */
+/* A request that has no complete reply yet. */
 struct crew_job {
-	struct crew_job *next; /* for the owner of the job */
-	struct buf frame;      /* a struct crewwork_ask with its texts */
-	bool answered;         /* whether its reply is wanted */
-	int64_t since;         /* when it came */
-	int64_t seconds;       /* its deadline */
+	struct crew_job *next; /* free for use by the owner of the job */
+	struct buf frame;      /* a struct crewwork_ask and its texts */
+	bool answered;         /* false: its reply is not sent */
+	int64_t since;         /* time of its arrival */
+	int64_t seconds;       /* time that it may take */
 };
 
 struct crew_job *crew_job_new(const struct answerer_request *request, bool answered);
@@ -32,26 +32,30 @@ void crew_job_free(struct crew_job *job);
 struct str crew_job_id(const struct crew_job *job);
 
 struct crew_worker {
-	pid_t pid; /* 0: there is no such process */
+	pid_t pid; /* 0: the worker has no process */
 	int fd;
 	struct crew_job *job;
-	size_t sent;    /* of the frame of the job */
+	size_t sent;    /* bytes of the job's frame that have been sent */
 	struct buf in;  /* the reply so far */
 	bool refused;   /* the job has been answered with an error */
-	int64_t end_at; /* when the process is killed if nothing comes from it, or ended if idle */
+	int64_t end_at; /* when to kill a process that sends nothing, or to end an idle one */
 };
 
 struct crew {
 	const struct answerer_source *source;
 	struct crew_worker workers[CREW_MAX];
-	_Atomic uint32_t *cancelled; /* one for each worker, in shared memory */
-	struct crew_worker *large;   /* the only one whose reply may take much memory now */
+	/* serial number of the cancelled request of each worker, in shared memory */
+	_Atomic uint32_t *cancelled;
+	struct crew_worker *large; /* the only worker whose reply may take much memory now */
 	uint32_t serial;
-	int64_t moved;          /* when a job was last given away or done */
+	int64_t moved;          /* when a job was last begun or ended */
 	int null;               /* the standard input of the processes */
 	int hidden[2];          /* descriptors that the processes must not have; -1: none */
-	pid_t doomed[CREW_MAX]; /* processes that were killed and may not be gone; 0: none */
-	/* Called with a reply, which begins at start; it may take the buffer's memory over. */
+	pid_t doomed[CREW_MAX]; /* processes that were killed and may still exist; 0: none */
+	/*
+	 * Called for each reply, whose text begins at the offset start.  The function may take over
+	 * the memory of line.
+	 */
 	void (*reply)(void *arg, struct buf *line, size_t start);
 	void *arg;
 };
@@ -62,8 +66,9 @@ int crew_init(struct crew *crew, const struct answerer_source *source, struct er
 void crew_release(struct crew *crew);
 
 /*
- * Give a job to an idle process, or to a new one.  Returns true if the crew has taken the job over,
- * false if the job has to wait.  A job that no process can take is answered with an error.
+ * Give a job to an idle process or to a new one.  Returns true if the crew now owns the job, or
+ * false if the job has to wait.  If no process can be started at all, the job is answered with an
+ * error.
  */
 bool crew_give(struct crew *crew, struct crew_job *job);
 /* Answer a job with an error, unless its reply is not wanted. */
@@ -71,18 +76,18 @@ void crew_refuse(
 	struct crew *crew, const struct crew_job *job, enum rpc_code code, const struct err *err);
 /* Whether no process has a job. */
 bool crew_is_idle(const struct crew *crew);
-/* Answer the jobs with this id with an error, and stop them.  Returns how many there were. */
+/* Answer the jobs that have this id with an error, and stop them.  Returns their number. */
 size_t crew_cancel(struct crew *crew, struct str id);
 
 /*
- * Fill in what to poll for, one element for each of the CREW_MAX workers.  room says whether there
- * is room for a large reply.
+ * Fill in fds for poll(2), one element for each of the CREW_MAX workers.  room: a large reply can
+ * be taken.
  */
 void crew_poll(const struct crew *crew, bool room, struct pollfd *fds);
 /*
- * Returns when crew_handle has work although no descriptor is ready, or when crew_give may take the
- * job waiting, which is NULL if none waits.
+ * Returns the time at which crew_handle must be called even if no descriptor is ready, or at which
+ * crew_give may take the waiting job.  waiting is NULL if no job waits.
  */
 int64_t crew_wake(const struct crew *crew, const struct crew_job *waiting);
-/* Send and receive what is ready in fds, and end what takes too long. */
+/* Send and receive what is possible according to fds, and end processes whose time has run out. */
 void crew_handle(struct crew *crew, const struct pollfd *fds);

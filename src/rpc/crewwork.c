@@ -8,12 +8,12 @@
 #include "core/own.h"
 
 #define PIECE 65536       /* bytes of one read */
-#define TRIM_AT (1 << 20) /* a reply of this size may leave much memory unused */
+#define TRIM_AT (1 << 20) /* a request or reply of this size may leave much unused memory */
 
 struct work {
 	struct answerer answerer;
 	const _Atomic uint32_t *cancelled;
-	uint32_t serial; /* of the request that is being answered */
+	uint32_t serial; /* serial number of the request that is being answered */
 };
 
 static bool is_cancelled(void *arg)
@@ -36,7 +36,7 @@ static bool is_whole(const struct buf *in)
 	       in->len >= sizeof(*ask) + ask->id + ask->method + ask->params;
 }
 
-/* Read one request into in.  Returns false at the end. */
+/* Read one request into in.  Returns false at the end of the stream. */
 static bool read_ask(int fd, struct buf *in)
 {
 	buf_clear(in);
@@ -60,7 +60,7 @@ static struct answerer_request request_of(const struct buf *in)
 
 	return (struct answerer_request){
 		.id = { at, ask->id },
-		.method = { at + ask->id, ask->method - 1 }, /* a NUL ends the name */
+		.method = { at + ask->id, ask->method - 1 }, /* without the NUL after the name */
 		.params = { at + ask->id + ask->method, ask->params },
 	};
 }

@@ -1,9 +1,9 @@
 /*
  * crewwork - the work of one process of a crew (crew.h): it answers requests, one after another.
  *
- * The two processes are of one program, so they exchange structs over a socket.  Each message is a
- * struct with the lengths of what follows it.  The worker sends nothing but the replies, each after
- * its request.
+ * The worker and the process that started it run the same program, so they exchange structs over a
+ * socket.  Each message is a struct with lengths, and then the texts of these lengths.  The worker
+ * sends only replies, one for each request.
  */
 #pragma once
 #include <stdatomic.h>
@@ -11,20 +11,21 @@
 
 #include "rpc/answerer.h"
 
-/* The request: its id, its method and its parameters follow. */
+/* Begins a request.  Its id, its method and its parameters follow. */
 struct crewwork_ask {
-	uint32_t serial; /* differs from that of any other request that the worker may know */
+	uint32_t serial; /* the worker knows no other request with this number */
 	uint32_t id, method, params;
 };
 
-/* The reply: a line follows. */
+/* Begins a reply.  A line follows. */
 struct crewwork_reply {
 	uint64_t length;
 };
 
 /*
- * Answer the requests that come from fd until it ends.  A request is cancelled when *cancelled,
- * which is in memory shared with the other process, becomes its serial number.  Does not return.
+ * Answer the requests that come from fd, until the stream ends.  A request is cancelled when
+ * *cancelled becomes its serial number.  *cancelled is in memory shared with the other process.
+ * Does not return.
  */
 void crewwork_main(int fd, const _Atomic uint32_t *cancelled, const struct answerer_source *source)
 	__attribute__((noreturn));

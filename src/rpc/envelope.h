@@ -1,10 +1,10 @@
 /*
  * envelope - the outer members of JSON-RPC 2.0 requests and replies of the query protocol.
  *
- * The framing rules of docs/QUERY.md hold: an id of any type is repeated as it was given, a request
- * without an id is a notification, and "params" is an object or missing.  "jsonrpc" is not looked
- * at.  The parameters stay a text here, because the process that reads the requests is not the
- * process that answers them (crew.h).
+ * The rules of docs/QUERY.md apply: an id of any type is repeated as it was given, a request
+ * without an id is a notification, and "params" is an object or missing.  "jsonrpc" is ignored.
+ * The parameters remain a text here, because another process parses them and answers the request
+ * (crew.h).
  */
 #pragma once
 #include "core/errcode.h"
@@ -15,9 +15,9 @@
 
 struct envelope {
 	struct str line;
-	struct jsonread *whole; /* owns method */
+	struct jsonread *whole; /* the parsed line; holds the bytes of method */
 	struct str method;      /* may hold any bytes, but a NUL follows */
-	struct str params;      /* an object, in the line; empty if there are none */
+	struct str params;      /* an object, as a part of the line; empty if there are none */
 	struct buf id;          /* JSON without white space outside of strings */
 	bool answered;          /* false for a notification, which never gets a reply */
 };
@@ -29,18 +29,22 @@ struct envelope {
 
 void envelope_release(struct envelope *envelope);
 /*
- * Read a line, which must stay in place as long as the envelope.  Returns RPC_NONE, or why the line
- * is not a request.  In that case, too, id and answered are set; a line without a usable id has the
- * id null and is answered, unless it is a notification with wrong "params".
+ * Read a line, which must stay in memory as long as the envelope.  Returns RPC_NONE, or the code of
+ * the error if the line is not a request.  After an error, too, id and answered are set.  If the
+ * line has no usable id, id is null and answered is true.  But a notification with wrong "params"
+ * is not answered.
  */
 enum rpc_code envelope_read(struct str line, struct envelope *envelope, struct err *err);
 
-/* Append the parameter "id", in the form of the member id, to out.  Returns false without one. */
+/*
+ * Append the parameter "id" to out, without white space outside of strings.  Returns false if there
+ * is no such parameter.
+ */
 bool envelope_param_id(const struct envelope *envelope, struct buf *out);
 
 /* Begin a reply: write {"jsonrpc":"2.0","id":ID,"result":{ which envelope_end closes. */
 void envelope_begin(struct json *out, struct str id);
-/* End a reply with a line feed.  Returns -1 if the writer has dropped a part of it. */
+/* End a reply with a line feed.  Returns -1 if a part of the reply was dropped. */
 int envelope_end(struct json *out);
 /*
  * Write a whole reply that reports an error.  "data" of the error has the members of data, which

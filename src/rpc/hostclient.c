@@ -11,18 +11,19 @@
 #include "query/method.h"
 
 #define PROTOCOL "1"
-#define SENDS_MAX 3       /* times that one request is sent, over several connections */
-#define ATTEMPTS_MAX 3    /* to connect again, before the requests that wait are refused */
-#define REPLY_SECONDS 360 /* the longest deadline of a method, and a minute */
-#define CANCEL_SECONDS 10 /* that a cancelled request may take to be answered */
-#define FIRST_ID 0        /* of the request that asks how the agent is */
+#define SENDS_MAX 3 /* number of times that one request is sent, over several connections */
+/* number of attempts to connect again before the waiting requests are refused */
+#define ATTEMPTS_MAX 3
+#define REPLY_SECONDS 360 /* the longest deadline of a method, and one more minute */
+#define CANCEL_SECONDS 10 /* time for the answer to a cancelled request */
+#define FIRST_ID 0        /* id of the request for agent_info */
 
 struct pending {
 	uint64_t id, tag;
 	struct buf line;
-	bool told;  /* has no answer, and is dropped once it is sent */
-	bool reads; /* may be sent again */
-	bool sent;  /* on the present connection */
+	bool told;  /* a notification: it gets no answer, and is dropped once it is sent */
+	bool reads; /* its method only reads, so it may be sent again */
+	bool sent;  /* sent on the present connection */
 	bool cancelled;
 	unsigned sends;
 	int64_t deadline;
@@ -33,8 +34,8 @@ struct hostclient {
 	const struct hostlink_options *options;
 	const struct hostclient_face *face;
 	struct hostlink *link;
-	bool answered; /* the agent of this link has said how it is */
-	bool ever;     /* there was such a link before */
+	bool answered; /* the agent of this link has answered agent_info */
+	bool ever;     /* an agent has answered agent_info at least once */
 	unsigned attempts;
 	int64_t retry_at;
 	struct pending *list;
@@ -89,7 +90,7 @@ static void write_request(
 	buf_addc(out, '}');
 }
 
-/* A method that is not known here may write. */
+/* Whether a method only reads.  A method that this program does not know may write. */
 static bool only_reads(const char *name)
 {
 	const struct op *method = method_find(name);
@@ -117,7 +118,10 @@ static struct pending *add_pending(
 
 static void send_request(struct hostclient *client, struct pending *pending)
 {
-	/* Only the reply of the first request shows that the agent speaks this protocol. */
+	/*
+	 * Before the reply to the first request, it is not known whether the agent speaks this
+	 * protocol.
+	 */
 	if (!client->link || !client->answered || pending->sent)
 		return;
 	hostlink_send(client->link, (struct str){ pending->line.data, pending->line.len });
@@ -171,7 +175,10 @@ static void answer(struct hostclient *client, size_t index, bool failed, struct 
 	client->face->answer(client->face->arg, tag, &reply);
 }
 
-/* Answer with an error of this client.  members are those of "data", and may be empty. */
+/*
+ * Answer a request with an error of this client.  members are the members of "data", and may be
+ * empty.
+ */
 static void refuse(
 	struct hostclient *client, size_t index, const struct err *err, struct str members)
 {
@@ -217,7 +224,7 @@ void hostclient_cancel(struct hostclient *client, uint64_t tag)
 
 /* --- the connection --- */
 
-/* The members of "data" for errors of the connection. */
+/* Returns the members of "data" for errors of the connection. */
 static struct str link_members(const struct hostlink *link, struct json *out)
 {
 	json_open(out, NULL, '{');
@@ -238,7 +245,7 @@ static void notice(struct hostclient *client, const struct err *err, const char 
 	client->face->notice(client->face->arg, text);
 }
 
-/* A request that was sent and cannot be sent again. */
+/* Refuse a request that was sent and cannot be sent again. */
 static void refuse_lost(
 	struct hostclient *client, size_t index, const struct err *why, struct str members)
 {
@@ -254,7 +261,7 @@ static void refuse_lost(
 
 /*
  * The connection is lost, or could not be made.  Requests that may be sent again wait for the next
- * connection, unless there have been too many.
+ * connection, unless there have been too many attempts.
  */
 static void lose_link(struct hostclient *client, const struct err *err, struct str members)
 {
@@ -267,12 +274,18 @@ static void lose_link(struct hostclient *client, const struct err *err, struct s
 	client->link = NULL;
 	client->answered = false;
 	client->attempts = connected ? 1 : client->attempts + 1;
-	/* At once after a connection that worked, then after 0.5 and 2 seconds. */
+	/*
+	 * Connect again at once after a connection that worked, and otherwise after 0.5 or 2
+	 * seconds.
+	 */
 	client->retry_at = when_monotonic() + (connected                     ? 0
 						      : client->attempts < 3 ? 500
 									     : 2000) *
 						      WHEN_MS;
-	/* Requests that are made while others are answered come last. */
+	/*
+	 * The answers given here may lead to new requests.  These are at the end of the list and
+	 * are left alone.
+	 */
 	while (i < client->count && client->list[i].id < newest) {
 		struct pending *pending = &client->list[i];
 		bool lost = pending->sent &&
@@ -315,7 +328,7 @@ static void open_link(struct hostclient *client)
 
 /* --- replies --- */
 
-/* Take a reply apart.  Returns false if it is none. */
+/* Find the parts of a reply.  Returns false if the line is not a reply. */
 static bool split_reply(struct str line, uint64_t *id, bool *failed, struct str *value)
 {
 	struct jsonread_parts parts;
@@ -340,7 +353,7 @@ static bool split_reply(struct str line, uint64_t *id, bool *failed, struct str 
 	return r == 0 && has_id && has_value;
 }
 
-/* The reply to the first request. */
+/* Check the reply to agent_info, which is the first request. */
 static int greet(struct hostclient *client, bool failed, struct str value, struct err *err)
 {
 	owned(jsonread_freep) struct jsonread *info =
@@ -379,7 +392,7 @@ static int take_reply(struct hostclient *client, struct str line, struct err *er
 			answer(client, i, failed, value);
 			return 0;
 		}
-	/* The answer to a request that was given up. */
+	/* This is the reply to a request that has been refused meanwhile. */
 	return 0;
 }
 
@@ -443,7 +456,7 @@ void hostclient_handle(struct hostclient *client)
 		open_link(client);
 	if (client->link) {
 		r = hostlink_handle(client->link, &err);
-		/* What arrived before the end of the connection counts. */
+		/* Replies that arrived before the end of the connection still count. */
 		taken = take_replies(client, &wrong);
 		if (r < 0 || taken < 0)
 			fail_link(client, taken < 0 ? &wrong : &err);
@@ -506,7 +519,7 @@ int hostclient_error(const char *host, struct str value, struct buf *data, struc
 		return err_context(err, "host '%s'", host);
 	(void)jsonread_get_str(error, "message", &message);
 	(void)jsonread_get_int(error, "code", &code);
-	/* Errors of the connection name the host themselves. */
+	/* The message of an error of the connection already names the host. */
 	err_set(err, code_of(code), "%.*s", (int)(message.len < 480 ? message.len : 480),
 		message.ptr);
 	if (!str_starts(message, STR("host '")))

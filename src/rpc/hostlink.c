@@ -15,10 +15,10 @@
 
 #define START_MS 60000
 #define PIECE ((size_t)256 << 10)
-#define READ_MAX ((size_t)1 << 20) /* bytes that are read at once */
+#define READ_MAX ((size_t)1 << 20) /* bytes that one call of hostlink_handle reads at most */
 #define TAIL 280                   /* bytes of stderr in a message */
-#define GRACE_MS 3000              /* time for an agent to end after its input has ended */
-#define ENDING_MS 2000             /* the same for ssh after its output has ended */
+#define GRACE_MS 3000              /* time for an agent to end after the end of its input */
+#define ENDING_MS 2000             /* time for ssh to end after the end of its output */
 
 struct hostlink {
 	const struct hosts_host *host;
@@ -31,12 +31,13 @@ struct hostlink {
 	struct hostlink_start start;
 	bool bootstrapping; /* the agent does not run yet */
 	bool sending;       /* the file is being sent */
-	bool spoke;         /* a line of the agent has arrived */
+	bool spoke;         /* the agent has sent a reply */
 	bool ended;
 	uint64_t file_at;
-	struct buf now, later; /* to be written; when the agent runs */
+	struct buf now, later; /* to write now; to write when the agent runs */
 	size_t now_at;
-	int64_t begun, heard; /* the start; the last sign of life before the agent runs */
+	/* time of the start; last sign of life before the agent's first reply */
+	int64_t begun, heard;
 };
 
 /* --- opening --- */
@@ -123,7 +124,10 @@ void hostlink_close(struct hostlink *link)
 		return;
 	if (link->proc.argv) {
 		agentproc_close_input(&link->proc);
-		/* An agent that runs ends with its input; before that, nothing there waits. */
+		/*
+		 * An agent that runs ends at the end of its input, and gets some time for that.
+		 * Before it runs, nothing needs time to end.
+		 */
 		agentproc_finish(&link->proc, link->bootstrapping || link->ended ? 0 : GRACE_MS);
 	}
 	agentproc_release(&link->proc);
@@ -146,7 +150,10 @@ static int describe(struct hostlink *link, struct err *err, const char *what, co
 	return hint ? err_hint(err, "%s", hint) : -(int)err->code;
 }
 
-/* Reasons that are known by what ssh or sudo says.  The first one that is found counts. */
+/*
+ * Errors that are recognised by a text on the stderr of ssh or sudo.  The first one that is found
+ * is reported.
+ */
 static const struct reason {
 	const char *said, *what, *hint;
 } reasons[] = {
@@ -209,7 +216,10 @@ static int describe_end(struct hostlink *link, struct err *err)
 	return describe(link, err, what, NULL);
 }
 
-/* End the link because of an error in the words "WHAT", which are completed. */
+/*
+ * End the link because of the error in err.  The name of the host and the end of stderr are added
+ * to its message.
+ */
 static int give_up(struct hostlink *link, struct err *err)
 {
 	struct err why = *err;
@@ -265,7 +275,7 @@ size_t hostlink_unsent(const struct hostlink *link)
 	return link->now.len - link->now_at + link->later.len;
 }
 
-/* Append the next piece of the program to what is to be written. */
+/* Append the next piece of the program to the bytes that are to be written. */
 static int load_piece(struct hostlink *link, struct err *err)
 {
 	uint64_t left = link->file.size - link->file_at;
@@ -298,7 +308,10 @@ static int write_some(struct hostlink *link, struct err *err)
 		}
 		n = agentproc_write(&link->proc, (struct str){ link->now.data + link->now_at,
 							 link->now.len - link->now_at });
-		/* The process has ended, or closed its stdin.  Its stdout will end, too. */
+		/*
+		 * Writing is not possible now, or the process has ended or closed its stdin.  After
+		 * its end, its stdout ends, too.
+		 */
 		if (n <= 0)
 			break;
 		link->now_at += (size_t)n;
@@ -330,7 +343,7 @@ static int take_bootstrap_line(struct hostlink *link, struct str line, struct er
 	return 0;
 }
 
-/* Go on with the bootstrap by the lines that have arrived. */
+/* Continue the bootstrap with the lines that have arrived. */
 static int continue_bootstrap(struct hostlink *link, struct err *err)
 {
 	while (link->bootstrapping) {
@@ -394,14 +407,20 @@ static int check_time(struct hostlink *link, struct err *err)
 	return -(int)err->code;
 }
 
-/* Read what has arrived.  Returns the bytes, or -1 when the process has closed its stdout. */
+/*
+ * Read the bytes that have arrived.  Returns their number, or -1 if the process has closed its
+ * stdout.
+ */
 static ssize_t read_some(struct hostlink *link)
 {
 	char piece[65536];
 	size_t total = 0;
 	ssize_t n;
 
-	/* The lines are taken before the next call, so this much can wait at most. */
+	/*
+	 * Do not read more than READ_MAX bytes, since the caller takes the lines before it calls
+	 * again.
+	 */
 	while (total < READ_MAX) {
 		n = read(link->proc.out, piece, sizeof(piece));
 		if (n < 0 && errno == EINTR)
@@ -427,7 +446,10 @@ int hostlink_handle(struct hostlink *link, struct err *err)
 		return err_set(
 			err, ERR_SYSTEM, "host '%s': the connection has ended", link->host->name);
 	agentproc_listen(&link->proc);
-	/* The process is asked first whether it has ended, so that all it wrote is read. */
+	/*
+	 * Check for the end of the process before reading, so that everything it has written is
+	 * read.
+	 */
 	bool ended = poll(&end, 1, 0) > 0;
 	ssize_t n = read_some(link);
 	r = continue_bootstrap(link, err);

@@ -38,7 +38,7 @@ static bool is_name(struct str text)
 	return true;
 }
 
-/* Whether a text may be an argument of a program.  Returns NULL, or else the reason why not. */
+/* Returns NULL if a text may be an argument of a program, or else the reason why not. */
 static const char *refuse_argument(struct str text)
 {
 	if (!text.len)
@@ -88,8 +88,8 @@ static const struct key {
 	enum key_type type;
 	size_t offset;
 	bool ssh_only;
-	const char *const *choices;             /* of KEY_CHOICE, in the order of the enum */
-	const char *(*refuse)(struct str text); /* of KEY_TEXT and the items of KEY_LIST */
+	const char *const *choices; /* the choices of KEY_CHOICE, in the order of the enum */
+	const char *(*refuse)(struct str text); /* checks KEY_TEXT and the items of KEY_LIST */
 } keys[] = {
 #define KEY(MEMBER, ...)                                                                           \
 	{                                                                                          \
@@ -111,11 +111,11 @@ static const struct key {
 struct reader {
 	struct toml toml;
 	struct arena *arena;
-	struct hosts_host *list; /* grows, and is copied into the arena at the end */
+	struct hosts_host *list; /* grows on the heap, and is copied into the arena at the end */
 	size_t count, cap;
-	struct hosts_host *host;         /* of the table that is being read; NULL: none */
-	struct toml_place header;        /* of this table */
-	struct toml_place given[N_KEYS]; /* places of its keys; line 0: not given */
+	struct hosts_host *host;         /* the host whose table is being read; NULL: none */
+	struct toml_place header;        /* place of the header of this table */
+	struct toml_place given[N_KEYS]; /* places of the keys of this table; line 0: not given */
 	struct err *err;
 };
 
@@ -229,7 +229,7 @@ static int check_options(struct reader *reader, const struct hosts_host *host)
 	return 0;
 }
 
-/* Check that the keys of the table fit together, and fill in what was not given. */
+/* Check that the keys of the table fit together, and fill in the default target. */
 static int end_table(struct reader *reader)
 {
 	struct hosts_host *host = reader->host;
@@ -314,7 +314,7 @@ int hosts_parse(struct str text, const char *name, struct arena *arena, struct h
 
 /* --- the file --- */
 
-/* The usual path of the file, or NULL if there is no home directory. */
+/* Returns the usual path of the file, or NULL if there is no home directory. */
 static const char *usual_path(struct arena *arena)
 {
 	const char *config = getenv("XDG_CONFIG_HOME");
@@ -327,7 +327,7 @@ static const char *usual_path(struct arena *arena)
 	return NULL;
 }
 
-/* The file can name programs that ssh runs, so nobody else may write it. */
+/* The file can name programs that ssh runs, so it must not be writable for all users. */
 static int check_mode(int fd, const char *path, struct err *err)
 {
 	struct stat st;

@@ -1,13 +1,12 @@
 /*
- * hosts - the hosts that questions can be sent to, as hosts.toml describes them.
+ * hosts - reads hosts.toml, the list of hosts to which questions can be sent.
  *
- * The file has a table [hosts.NAME] for each host; docs/QUERY.md lists its keys.  It is read
- * strictly: an unknown key, a value of the wrong type and a table or key that is given twice are
- * errors with line and column, since a misspelt key might otherwise give an agent more rights than
- * its owner wanted.
+ * The file has a table [hosts.NAME] for each host; docs/QUERY.md lists its keys.  An unknown key, a
+ * value of the wrong type, and a table or key that is given twice are errors with line and column.
+ * Otherwise a misspelt key could give an agent more rights than its owner wanted.
  *
- * No text of the file becomes an option of ssh or of another program by accident: names, targets
- * and paths never begin with '-', and the list of options of ssh is checked by sshargv.h.
+ * No text of the file becomes an option of a program by accident: names, targets and paths never
+ * begin with '-', and sshargv.h checks the list of options of ssh.
  */
 #pragma once
 #include "core/arena.h"
@@ -18,7 +17,7 @@
 #define HOSTS_SIZE_MAX ((size_t)256 << 10)
 #define HOSTS_MAX 1024
 #define HOSTS_NAME_MAX 64
-#define HOSTS_TEXT_MAX 4096 /* a target, path or option */
+#define HOSTS_TEXT_MAX 4096 /* maximum length of a target, path or option */
 #define HOSTS_LIST_MAX 64
 
 enum hosts_transport { HOSTS_SSH, HOSTS_LOCAL };
@@ -28,8 +27,8 @@ struct hosts_host {
 	const char *name;
 	enum hosts_transport transport;
 	enum hosts_mode agent_mode;
-	const char *ssh_target; /* NAME when not given; NULL for a local host */
-	const char *agent_path; /* NULL when not given */
+	const char *ssh_target; /* the host's name if not given; NULL for a local host */
+	const char *agent_path; /* NULL if not given */
 	bool sudo;
 	bool allow_restore;
 	struct param_texts ssh_options;
@@ -37,21 +36,25 @@ struct hosts_host {
 };
 
 struct hosts {
-	const char *path; /* of the file */
-	bool has_file;    /* false: nothing was given, and the usual file does not exist */
+	const char *path; /* path of the file */
+	bool has_file;    /* false: no file was named, and the usual file does not exist */
 	const struct hosts_host *list;
 	size_t count;
 };
 
-/* Read a text; name stands for it in messages.  Everything in *hosts is in the arena. */
+/* Read a text.  Messages call it name.  Everything in *hosts is in the arena. */
 int hosts_parse(struct str text, const char *name, struct arena *arena, struct hosts *hosts,
 	struct err *err);
 /*
- * Read the file that given names, or else $STRATA_HOSTS, or else the usual one:
- * $XDG_CONFIG_HOME/strata/hosts.toml.  Only the usual one may be missing; then there are no hosts.
+ * Read the file whose path is given.  If given is NULL, read the file that $STRATA_HOSTS names, or
+ * else the usual one: $XDG_CONFIG_HOME/strata/hosts.toml.  Only the usual file may be missing.
+ * Then there are no hosts.
  */
 int hosts_read(const char *given, struct arena *arena, struct hosts *hosts, struct err *err);
-/* Returns the host with this name, or NULL with an error that says which hosts there are. */
+/*
+ * Returns the host with this name.  If there is none, returns NULL and an error that lists the
+ * hosts.
+ */
 const struct hosts_host *hosts_find(const struct hosts *hosts, const char *name, struct err *err);
 const char *hosts_transport_name(enum hosts_transport transport);
 const char *hosts_mode_name(enum hosts_mode mode);

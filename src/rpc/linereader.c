@@ -15,7 +15,7 @@ void linereader_release(struct linereader *reader)
 	buf_release(&reader->in);
 }
 
-/* Drop the lines that were given out. */
+/* Drop the lines that the caller has got. */
 static void drop_used(struct linereader *reader)
 {
 	struct buf *in = &reader->in;
@@ -27,7 +27,7 @@ static void drop_used(struct linereader *reader)
 	reader->searched -= reader->start;
 	reader->start = 0;
 	buf_truncate(in, left);
-	/* One long line must not keep its memory for the rest of the session. */
+	/* After a long line, do not keep its memory for the rest of the session. */
 	if (!left && in->cap > 2 * (size_t)PIECE)
 		linereader_release(reader);
 }
@@ -101,7 +101,7 @@ enum linereader_found linereader_next(struct linereader *reader, struct str *lin
 		return line->len > reader->max ? LINEREADER_LONG : LINEREADER_LINE;
 	}
 	bool first = !reader->skipping;
-	/* The byte more is the CR that the line may end with. */
+	/* One more byte is allowed, since the line may end with CR LF. */
 	if (first && reader->in.len - reader->start <= reader->max + 1)
 		return reader->ended ? LINEREADER_END : LINEREADER_MORE;
 	reader->skipping = true;

@@ -1,9 +1,9 @@
 /*
  * linereader - splits a stream of bytes into lines of limited length.
  *
- * A line ends with LF or CR LF; the last line may have no end.  Blank lines are left out.  A line
- * that is longer than the maximum is reported once and then skipped, so the memory in use stays
- * below the maximum plus one piece of input.
+ * A line ends with LF or CR LF.  The last line may have no end.  Blank lines are left out.  A line
+ * that is longer than the maximum is reported once, and its bytes are dropped.  So the memory in
+ * use stays below the maximum plus one piece of input.
  */
 #pragma once
 #include "core/buf.h"
@@ -11,10 +11,10 @@
 
 struct linereader {
 	struct buf in;
-	size_t max;      /* bytes of a line, without its end */
-	size_t start;    /* of the next line in the buffer */
-	size_t searched; /* up to here, the buffer has no end of the next line */
-	bool skipping;   /* the rest of a line that is too long */
+	size_t max;      /* maximum length of a line, without its end */
+	size_t start;    /* offset of the next line in the buffer */
+	size_t searched; /* no end of the next line is before this offset */
+	bool skipping;   /* the rest of a line that is too long is being dropped */
 	bool ended;
 };
 
@@ -28,13 +28,13 @@ enum linereader_found {
 void linereader_init(struct linereader *reader, size_t max);
 void linereader_release(struct linereader *reader);
 /*
- * Read a piece from fd.  Returns 1, or 0 at the end of the stream, which is noted.  An interrupted
- * read, and one that would block, return 1, too.
+ * Read a piece from fd.  Returns 1, or 0 at the end of the stream, or a negative error.  A read
+ * that is interrupted or would block also returns 1.
  */
 int linereader_fill(struct linereader *reader, int fd, struct err *err);
-/* Add bytes that were read elsewhere. */
+/* Add bytes that the caller has read. */
 void linereader_add(struct linereader *reader, struct str bytes);
-/* Note the end of the stream. */
+/* Declare that the stream has ended. */
 void linereader_end(struct linereader *reader);
-/* Get the next line.  It is valid until bytes are added. */
+/* Get the next line, which is valid until bytes are added. */
 enum linereader_found linereader_next(struct linereader *reader, struct str *line);

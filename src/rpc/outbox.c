@@ -26,7 +26,7 @@ void outbox_init(struct outbox *outbox, int fd)
 		outbox->kind = OUTBOX_PIPE;
 	if (!S_ISFIFO(stx.stx_mode))
 		return;
-	/* This fails if the pipe belongs to another user. */
+	/* If the pipe belongs to another user, this fails, and direct is not used. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	outbox->direct = at_open_given(path, O_WRONLY | O_NONBLOCK, 0, &ignored);
 }
@@ -56,7 +56,7 @@ void outbox_add(struct outbox *outbox, struct buf *line, size_t start)
 	*line = empty;
 }
 
-/* Write some bytes without blocking.  A pipe that is ready takes PIPE_BUF bytes. */
+/* Write some bytes without blocking.  A pipe that is ready has room for PIPE_BUF bytes. */
 static ssize_t write_some(const struct outbox *outbox, const char *bytes, size_t len)
 {
 	struct pollfd ready = { .fd = outbox->fd, .events = POLLOUT };

@@ -1,8 +1,8 @@
 /*
- * outbox - replies on their way to the peer.
+ * outbox - holds replies until they can be written to the peer.
  *
- * The outbox never blocks, so that the caller can go on reading requests.  The descriptor itself
- * stays as it is, since other processes may write to the same open file.
+ * The outbox never blocks, so that the caller can continue to read requests.  The flags of the
+ * descriptor are not changed, since other processes may write to the same open file.
  */
 #pragma once
 #include "core/buf.h"
@@ -10,7 +10,7 @@
 
 struct outbox {
 	int fd;     /* borrowed */
-	int direct; /* the same pipe, opened again so that a write never blocks; -1: none */
+	int direct; /* the same pipe, opened again without blocking; -1: none */
 	enum outbox_kind { OUTBOX_FILE, OUTBOX_PIPE, OUTBOX_SOCKET } kind;
 	struct buf buf;
 	size_t sent;
@@ -18,9 +18,9 @@ struct outbox {
 
 void outbox_init(struct outbox *outbox, int fd);
 void outbox_release(struct outbox *outbox);
-/* Add the bytes of line from start on.  The memory of line may be taken over. */
+/* Add the bytes of line from the offset start on.  The outbox may take over the memory of line. */
 void outbox_add(struct outbox *outbox, struct buf *line, size_t start);
-/* Write what can be written now.  Returns an error if the peer has hung up. */
+/* Write as many bytes as possible now.  Returns an error if the peer has hung up. */
 int outbox_flush(struct outbox *outbox, struct err *err);
-/* Returns the bytes that are not written yet. */
+/* Returns the number of bytes that are not written yet. */
 size_t outbox_left(const struct outbox *outbox);

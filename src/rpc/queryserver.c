@@ -15,7 +15,7 @@
 #include "rpc/outbox.h"
 
 #define CANCEL "$/cancel"
-/* Requests are not read as long as more than this is waiting. */
+/* No more requests are read while so many jobs or bytes are waiting. */
 #define QUEUE_JOBS_MAX 1024
 #define QUEUE_BYTES_MAX ((size_t)4 << 20)
 #define OUTBOX_FULL ((size_t)1 << 20)
@@ -98,7 +98,7 @@ static void give_jobs(struct server *server)
 
 		if (!crew_give(&server->crew, job))
 			return;
-		/* The job belongs to the crew now, or is gone. */
+		/* now the crew owns the job, or has freed it */
 		server->first = next;
 		if (!next)
 			server->last = &server->first;
@@ -128,7 +128,7 @@ static size_t cancel_waiting(struct server *server, struct str id)
 	return n;
 }
 
-/* Cancel requests, and reply how many there were. */
+/* Cancel the requests with a given id, and reply their number. */
 static void cancel_request(struct server *server, const struct envelope *envelope)
 {
 	owned(buf_release) struct buf id = BUF_INIT;
@@ -170,8 +170,8 @@ static void take_request(struct server *server, struct str line)
 }
 
 /*
- * Take the lines that have arrived.  Returns LINEREADER_MORE, LINEREADER_END, or LINEREADER_LINE if
- * there may be more lines than can be taken now.
+ * Take the lines that have arrived.  Returns LINEREADER_MORE or LINEREADER_END.  Returns
+ * LINEREADER_LINE if the server is full and there may be more lines.
  */
 static enum linereader_found take_lines(struct server *server)
 {
@@ -204,7 +204,7 @@ static int wait_ready(struct server *server, struct pollfd *fds)
 	return ppoll(fds, FDS, left == INT64_MAX ? NULL : &timeout, NULL);
 }
 
-/* Wait until something can be read or written, and read and write it. */
+/* Wait until something can be read or written, then read and write. */
 static int serve_once(struct server *server, bool more, struct err *err)
 {
 	struct pollfd fds[FDS];
@@ -273,7 +273,7 @@ int queryserver_run(const struct answerer_source *source, struct err *err)
 
 	if (in < 0 || out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		return err_errno(err, "standard input and output");
-	/* A peer that hangs up is an error of a write, not a signal. */
+	/* If the peer hangs up, a write should give an error and no signal. */
 	void (*before)(int) = signal(SIGPIPE, SIG_IGN);
 	int r = serve_streams(in, out, source, err);
 	(void)signal(SIGPIPE, before);

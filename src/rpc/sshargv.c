@@ -6,9 +6,9 @@
 #include "rpc/hosts.h"
 
 /*
- * The options that a hosts file may give.  Left out are those that change the standard streams of
- * ssh or how it runs the command (-T -t -N -n -f -s -W -O -E -y), that only print (-G -Q -V), and
- * forwardings (-D -L -R -w -X -Y), which queries do not need.
+ * The options that a hosts file may give.  These options are not allowed: those that change the
+ * standard streams of ssh or the way it runs the command (-T -t -N -n -f -s -W -O -E -y), those
+ * that only print (-G -Q -V), and forwardings (-D -L -R -w -X -Y), which queries do not need.
  */
 static const char plain_options[] = "46AaCKkqvx";
 static const char options_with_argument[] = "BbcFIiJlmopPS";
@@ -21,7 +21,10 @@ static bool is_setting(const char *text)
 	return n && text[n] == '=' && text[n + 1];
 }
 
-/* Letters may stand together, as in "-4C"; one with an argument is the last, as in "-4p22". */
+/*
+ * Check an option.  It may have several letters, as in "-4C".  A letter with an argument comes
+ * last, as in "-4p22".
+ */
 static const char *refuse_option(const char *option, bool *wants_next)
 {
 	*wants_next = false;
@@ -83,7 +86,7 @@ static void add_options(
 const char *const *sshargv_make(
 	const struct hosts_host *host, const char *command, struct arena *arena)
 {
-	/* ssh takes the first value it gets for a setting, so those of the host come later. */
+	/* ssh uses the first value of a setting, so the settings of the hosts file come later. */
 	static const char *const first[] = { "ssh", "-T", "-o", "BatchMode=yes", "-o",
 		"ServerAliveInterval=30", "-o", "ServerAliveCountMax=3" };
 	struct param_texts argv = { 0 };

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 
 #define MODE_MAX 8
 #define ID_MAX 12
+#define SIZE_MAX_TEXT 24
 #define ATTR_MASK (MOUNTCALL_DATA | MOUNT_ATTR_RDONLY)
 
 static void add_name(struct mountcover *cover, const char *path, mode_t type, const char *target)
@@ -119,19 +121,21 @@ int mountcover_new_masks(const struct mountcover *cover, int nobody, struct err 
 }
 
 int mountcover_new_directory(
-	const struct mountcover *cover, mode_t mode, unsigned owner, struct err *err)
+	const struct mountcover *cover, mode_t mode, unsigned owner, int64_t most, struct err *err)
 {
-	char mode_text[MODE_MAX], owner_text[ID_MAX];
+	char mode_text[MODE_MAX], owner_text[ID_MAX], most_text[SIZE_MAX_TEXT];
 	const struct mountcall_option options[] = {
 		{ "mode", mode_text },
 		{ "uid", owner_text },
 		{ "gid", owner_text },
+		{ most ? "size" : NULL, most_text },
 		{ NULL, NULL },
 	};
 	mode_t before = umask(0);
 
 	snprintf(mode_text, sizeof(mode_text), "%o", (unsigned)mode);
 	snprintf(owner_text, sizeof(owner_text), "%u", owner);
+	snprintf(most_text, sizeof(most_text), "%" PRId64, most);
 	owned_fd int tree =
 		mountcall_new("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
 	int r = tree < 0 ? tree : make_names(tree, cover, false, owner, err);

@@ -7,6 +7,7 @@
 #pragma once
 #include "sandbox/maskfs.h"
 #include "sandbox/mountplaces.h"
+#include <stdint.h>
 
 /*
  * The names in one cover that is a directory in memory, or the names in all covers that are masks.
@@ -29,9 +30,12 @@ void mountcover_release(struct mountcover *cover);
  * the mount.
  */
 int mountcover_new_masks(const struct mountcover *cover, int nobody, struct err *err);
-/* Make a directory in memory with these names, which belong to owner.  Returns the mount. */
+/*
+ * Make a directory in memory with these names, which belong to owner.  Its files may take most
+ * bytes of memory; 0: as many as the kernel allows.  Returns the mount.
+ */
 int mountcover_new_directory(
-	const struct mountcover *cover, mode_t mode, unsigned owner, struct err *err);
+	const struct mountcover *cover, mode_t mode, unsigned owner, int64_t most, struct err *err);
 
 /* Names in a stage (mountcover_new_stage): two directories and two files. */
 #define MOUNTCOVER_DIR "dir"

@@ -150,7 +150,8 @@ static int make_directory(struct mountplan_made *made, struct mountplace *place,
 
 	mountcover_add(&cover, &made->arena, place, NULL);
 	close_fd(&place->tree);
-	place->tree = mountcover_new_directory(&cover, mode, made->owner, err);
+	place->tree = mountcover_new_directory(
+		&cover, mode, made->owner, place->parent ? made->private_bytes : 0, err);
 	if (place->tree < 0)
 		return place->tree;
 	if (place->no_exec && mountcall_restrict(place->tree, 0, MOUNT_ATTR_NOEXEC) < 0)
@@ -366,6 +367,7 @@ int mountplan_apply(
 	owned_fd int device = plan->device;
 
 	*out = MOUNTPLAN_MADE_INIT;
+	out->private_bytes = plan->private_bytes;
 	out->owner = plan->owner;
 	out->nobody = plan->nobody;
 	out->stub_locks = plan->stub_locks;

@@ -57,6 +57,8 @@ struct mountplan {
 	size_t n;
 	/* id of the sandbox's root user, who will own the directories that are made */
 	unsigned owner;
+	/* the memory that a MOUNTPLAN_PRIVATE may take; 0: as much as the kernel allows */
+	int64_t private_bytes;
 	bool changes; /* a place may be hidden or shown later */
 	/* from maskfs_open, taken over; -1: masks are empty, and accesses are not reported */
 	int device;
@@ -97,7 +99,8 @@ struct mountplan_made {
 	struct mountplan_stub *stubs;
 	size_t n_stubs;
 	bool stubs_removed;
-	unsigned owner; /* owner, nobody and stub_locks are as in the plan */
+	int64_t private_bytes; /* private_bytes, owner, nobody and stub_locks are as in the plan */
+	unsigned owner;
 	int nobody;
 	int stub_locks;
 	/* mount namespaces without and with the plan; -1: no later changes are possible */

@@ -89,13 +89,13 @@ bool resource_is_cpu_signal(int sig)
 
 /* ----------------------------------------------------------------------- cgroup */
 
-static void write_number(int dir, const char *file, int64_t number)
+static bool write_number(int dir, const char *file, int64_t number)
 {
 	struct err lacking = { 0 };
 	char text[32];
 
 	snprintf(text, sizeof(text), "%" PRId64, number);
-	(void)procfile_write_at(dir, file, text, &lacking);
+	return procfile_write_at(dir, file, text, &lacking) == 0;
 }
 
 int resource_group_make(
@@ -124,12 +124,27 @@ int resource_group_make(
 		return err->code ? -(int)err->code : err_errno(err, "open the cgroup");
 	}
 	if (limits->memory_bytes) {
-		write_number(out->dir, "memory.max", limits->memory_bytes);
-		write_number(out->dir, "memory.swap.max", 0);
+		out->memory = write_number(out->dir, "memory.max", limits->memory_bytes);
+		(void)write_number(out->dir, "memory.swap.max", 0);
 	}
 	if (limits->tasks)
-		write_number(out->dir, "pids.max", limits->tasks);
+		out->tasks = write_number(out->dir, "pids.max", limits->tasks);
 	return 0;
+}
+
+void resource_lacks(const struct resource_limits *limits, const struct resource_group *group,
+	bool nested, struct buf *out)
+{
+	if (limits->memory_bytes && !group->memory)
+		buf_adds(out,
+			"limits.max_rss_bytes is looked at ten times a second, and counts "
+			"memory that a process maps (no cgroup with the memory controller)\n");
+	if (limits->tasks && !group->tasks)
+		buf_adds(out, "limits.max_processes is looked at ten times a second, and some "
+			      "more may run until then (no cgroup with the pids controller)\n");
+	if ((limits->memory_bytes || limits->tasks || limits->cpu_secs) && group->dir < 0 && nested)
+		buf_adds(out, "the limits do not hold for a program in a sandbox of its own whose "
+			      "parents have ended (no cgroup)\n");
 }
 
 void resource_group_release(struct resource_group *group)

@@ -61,6 +61,7 @@ bool resource_is_cpu_signal(int sig);
 struct resource_group {
 	int dir, parent; /* -1: there is none */
 	char name[RESOURCE_NAME_MAX];
+	bool memory, tasks; /* the kernel enforces these limits on it */
 };
 
 #define RESOURCE_GROUP_INIT ((struct resource_group){ .dir = -1, .parent = -1 })
@@ -71,6 +72,12 @@ struct resource_group {
  */
 int resource_group_make(int jobs, const struct resource_limits *limits, struct resource_group *out,
 	struct err *err);
+/*
+ * Append a line for each of the limits that is enforced less strictly because group lacks the
+ * controller for it, or there is no group.  nested says that programs may make mount namespaces.
+ */
+void resource_lacks(const struct resource_limits *limits, const struct resource_group *group,
+	bool nested, struct buf *out);
 /* Close a cgroup.  If its processes have ended, remove it. */
 void resource_group_release(struct resource_group *group);
 

@@ -109,3 +109,14 @@ nobody() {
 		"$@"
 	fi
 }
+
+# fake_zfs VERSION: PATH has programs zfs and zpool that answer as OpenZFS of this version did.
+# The directory root has the mountpoints, and the file calls gets a line for each call.
+fake_zfs() {
+	need python3
+	mkdir -p bin
+	ln -sf "$BATS_TEST_DIRNAME/../tools/fake_zfs.py" bin/zfs
+	ln -sf "$BATS_TEST_DIRNAME/../tools/fake_zfs.py" bin/zpool
+	export PATH=$PWD/bin:$PATH ZFS_ROOT=$PWD/root ZFS_LOG=$PWD/calls ZFS_DOES=
+	export ZFS_ANSWERS=$BATS_TEST_DIRNAME/../data/zfs-$1.txt
+}

@@ -259,6 +259,20 @@ printed_bytes() { cat out.txt err.txt | tr -cd X | wc -c; }
 	[[ $output == *"limits.max_processes"* ]]
 }
 
+@test "limits that are looser without a cgroup are said to be, and a policy that requires them does not run" {
+	can_hide_cgroups || unavailable "not root"
+	limit max_rss_bytes 100000000 max_processes 30
+	without_cgroups "$STRATA" exec --no-commit --policy policy.json -- sh -c true 2>said
+	is "$(sed '/a sandbox of its own/d; s/ is looked.*//' said)" $'strata: limits.max_rss_bytes\nstrata: limits.max_processes'
+	jq '.trust = "require"' policy.json >strict.json
+	run -78 --separate-stderr without_cgroups "$STRATA" exec --no-commit --policy strict.json -- sh -c true
+	[[ $stderr = "strata: the policy cannot be enforced here: limits.max_rss_bytes is looked at ten times a second"* ]]
+	# A time needs no cgroup.
+	echo '{"preset":"offline","limits":{"wall_time_secs":60,"max_output_bytes":1000},"trust":"require"}' >strict.json
+	without_cgroups "$STRATA" exec --no-commit --policy strict.json -- sh -c true 2>said
+	is "$(cat said)" ""
+}
+
 @test "limits that are too large for a sum limit nothing" {
 	way=directly
 	limit cpu_time_secs 9223372036854775807 wall_time_secs 9223372036854775807 max_rss_bytes 9223372036854775807 \

@@ -131,6 +131,15 @@ strata: warning: trust: 'forbid': no rule of this policy is enforced"
 	is "$(explain --json | jq -r '.statements[]')" "$(cat out.txt)"
 }
 
+@test "rules that no kernel enforces are said to be" {
+	echo '{"preset":"open","net":{"unix_sockets":["/run/x.sock"]}}' >sockets.json
+	run -0 --separate-stderr strata policy check sockets.json
+	[[ $output$stderr = *"net.unix_sockets: not enforced: a program can connect to every UNIX socket whose file it can see"* ]]
+	run -0 strata policy explain sockets.json
+	[[ $output = *"It may connect to the UNIX sockets /run/x.sock, but that is not enforced."* ]]
+	[[ $output = *"It can connect to every UNIX socket whose file it can see."* ]]
+}
+
 @test "home and workspace are those of the caller by default" {
 	is "$(strata policy explain p.json '~' | head -n 1)" "read $HOME: allowed"
 	cd src

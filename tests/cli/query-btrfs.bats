@@ -31,7 +31,7 @@ also_at() {
 	mount -o subvol="$2" "$(findmnt -no SOURCE --target disk | sed 's/\[.*//')" "$1"
 }
 
-asking() { strata query --provider btrfs "$@"; }
+asking() { strata query --json --provider btrfs "$@"; }
 
 # q JQ-FILTER METHOD...: print the result of the filter for the reply.  The result is compact, with
 # ~ for this directory.
@@ -117,14 +117,14 @@ home() {
 @test "files that did not change are not read" {
 	need strace
 	home
-	traced strace -f -o trace.txt -e trace=read,pread64 "$STRATA" query --provider btrfs versions_of dataset="$(of home)" path=kept >out.json
+	traced strace -f -o trace.txt -e trace=read,pread64 "$STRATA" query --json --provider btrfs versions_of dataset="$(of home)" path=kept >out.json
 	is "$(jq '.versions | length' out.json)" 1
 	# A file has the same inode in all snapshots.  So the file kept, and the file keep, which
 	# only the first two snapshots have, are read once each.
-	traced strace -f -o trace.txt -e trace=read,pread64 "$STRATA" query --provider btrfs versions_of dataset="$(of home)" path=d/keep >out.json
+	traced strace -f -o trace.txt -e trace=read,pread64 "$STRATA" query --json --provider btrfs versions_of dataset="$(of home)" path=d/keep >out.json
 	is "$(jq -c '[.versions[].snapshots | length]' out.json)" '[2]'
 	is "$(grep -cE 'read(64)?\([0-9]+, "keep' trace.txt)" 1
-	traced strace -f -o trace.txt -e trace=read,pread64 "$STRATA" query --provider btrfs diff_snapshots snap_a="$(of home)@1" snap_b="$(of home)@2" >out.json
+	traced strace -f -o trace.txt -e trace=read,pread64 "$STRATA" query --json --provider btrfs diff_snapshots snap_a="$(of home)@1" snap_b="$(of home)@2" >out.json
 	is "$(jq -c '[.changes[].path]' out.json)" '["a"]'
 	run ! grep -E 'read(64)?\([0-9]+, "keep' trace.txt
 }
@@ -304,7 +304,7 @@ home() {
 @test "an ordinary user sees the snapshots that he may open" {
 	prepare_nobody
 	home
-	as_nobody() { nobody "$STRATA" query --provider btrfs "$@"; }
+	as_nobody() { nobody "$STRATA" query --json --provider btrfs "$@"; }
 	as_nobody list_snapshots dataset="$(of home)" | jq -c '[[.snapshots[] | [.snap, .message]], .left_out]' >out.json
 	is "$(cat out.json)" '[[["1","timeline"],["2","apt <install> &c"],["3",null]],null]'
 	is "$(as_nobody file_history dataset="$(of home)" path=d/gone | jq -c '[.versions[].present]')" '[true,true,false]'
@@ -325,7 +325,7 @@ hint: run it as root, or name this user in ALLOW_USERS of snapper's configuratio
 @test "without btrfs, the provider says so" {
 	need_root
 	unshare --mount sh -ec 'umount -a -t btrfs 2>/dev/null || true; exec "$@"' - \
-		"$STRATA" query --provider btrfs agent_info >out.json
+		"$STRATA" query --json --provider btrfs agent_info >out.json
 	is "$(jq -c '[.providers, .unusable]' out.json)" '[[],[{"provider":"btrfs","reason":"no btrfs file system is mounted"}]]'
 	run -2 --separate-stderr strata query --provider none list_datasets
 	is "${stderr_lines[0]}" "strata: no provider 'none'"

@@ -3,7 +3,7 @@ load helpers
 load history
 
 # asking METHOD...: print the reply for the folder bk, on one line.
-asking() { strata query --folder bk=bk "$@"; }
+asking() { strata query --json --folder bk=bk "$@"; }
 
 # q JQ-FILTER METHOD...: print the result of the filter for the reply, compact.
 q() {
@@ -36,7 +36,7 @@ days() {
 	mkdir -p bk/daily.0
 	is "$(q '[.datasets[] | [.name, .type, .mountpoint]]' list_datasets)" "[[\"bk\",\"folder\",\"$PWD/bk\"]]"
 	is "$(q .providers agent_info)" '["dir"]'
-	is "$(strata query --folder bk list_datasets | jq -r '.datasets[].name')" "${PWD#/}/bk"
+	is "$(strata query --json --folder bk list_datasets | jq -r '.datasets[].name')" "${PWD#/}/bk"
 	is "$(q '[.snapshots[].name]' list_snapshots)" '["bk@daily.0"]'
 	three
 	is "$(q '[.datasets[].name]' list_datasets)" '["strata","bk"]'
@@ -57,15 +57,15 @@ days() {
 	touch file
 	run -1 --separate-stderr strata query --folder file list_datasets
 	[[ $stderr == "strata: folder 'file': "*"Not a directory" ]]
-	is "$(strata query --folder h=.hidden list_snapshots | jq -r '.snapshots[].name')" h@daily.0
+	is "$(strata query --json --folder h=.hidden list_snapshots | jq -r '.snapshots[].name')" h@daily.0
 	run -1 --separate-stderr strata query --folder with=equals list_datasets
 	run -1 --separate-stderr strata query --folder ./with=equals list_datasets
 	[[ $stderr == *"cannot be the name of a dataset"*"give it a name: NAME="* ]]
-	is "$(strata query --folder w=./with=equals list_datasets | jq -r '.datasets[].name')" w
+	is "$(strata query --json --folder w=./with=equals list_datasets | jq -r '.datasets[].name')" w
 	# If the same folder is given twice, it counts once.  Two folders of one name are an error.
-	is "$(strata query --folder bk --folder ./bk list_datasets | jq '.datasets | length')" 1
+	is "$(strata query --json --folder bk --folder ./bk list_datasets | jq '.datasets | length')" 1
 	fails 1 "strata: two folders have the name 'x'" strata query --folder x=bk --folder x=.hidden list_datasets
-	is "$(strata query --folder x=bk --folder y=bk list_datasets | jq -c '[.datasets[].name]')" '["x","y"]'
+	is "$(strata query --json --folder x=bk --folder y=bk list_datasets | jq -c '[.datasets[].name]')" '["x","y"]'
 	fails 1 "strata: the snapshot needs its dataset: DATASET@NAME" \
 		strata query --folder x=bk --folder y=bk list_dir snapshot=daily.0 path=
 }
@@ -182,11 +182,11 @@ days() {
 @test "unchanged files of a folder are not read" {
 	need strace
 	days
-	traced strace -f -o trace.txt -e trace=read,pread64,openat,openat2,open "$STRATA" query --folder bk=bk file_history dataset=bk path=d/keep >out.json
+	traced strace -f -o trace.txt -e trace=read,pread64,openat,openat2,open "$STRATA" query --json --folder bk=bk file_history dataset=bk path=d/keep >out.json
 	is "$(jq -c '[.versions[].present]' out.json)" '[true,true,true]'
 	run ! grep -E 'pread64?\([0-9]+, "keep' trace.txt
 	# Files are compared by inode.  d/keep is not read, and a file with a new inode is read.
-	traced strace -f -o trace.txt -e trace=pread64 "$STRATA" query --folder bk=bk diff_snapshots snap_a=bk@daily.2 snap_b=bk@daily.1 >out.json
+	traced strace -f -o trace.txt -e trace=pread64 "$STRATA" query --json --folder bk=bk diff_snapshots snap_a=bk@daily.2 snap_b=bk@daily.1 >out.json
 	is "$(jq -c '[.changes[].path]' out.json)" '["a"]'
 	run ! grep -F '"keep' trace.txt
 	grep -F '"one' trace.txt
@@ -322,7 +322,7 @@ days() {
 		fails 1 "strata: 'null' is a char, not a regular file" asking read_file snapshot=bk@a path=null
 	fi
 	need strace
-	traced strace -f -o trace.txt -e trace=open,openat,openat2 "$STRATA" query --folder bk=bk content_grep snapshot=bk@a pattern=. >out.json
+	traced strace -f -o trace.txt -e trace=open,openat,openat2 "$STRATA" query --json --folder bk=bk content_grep snapshot=bk@a pattern=. >out.json
 	run ! grep -E '"(.*/)?(fifo|null|todir|tofile|up)"' trace.txt
 }
 
@@ -333,7 +333,7 @@ days() {
 	echo raw >"bk/a/$name"
 	echo plain >bk/a/m
 	run -0 asking list_dir snapshot=bk@a path=
-	[[ $output == *'"name":"m"'*'"name":"n\udcff"'* ]]
+	[[ $output == *'"name": "m"'*'"name": "n\udcff"'* ]]
 	is "$(q .content read_file snapshot=bk@a path="$name")" '"raw\n"'
 	is "$(q .content read_file snapshot=bk@a path='"n\udcff"')" '"raw\n"'
 	is "$(q '.versions[0].size' file_history dataset=bk path="$name")" 4
@@ -389,7 +389,7 @@ deep() {
 	chmod 444 bk/a/named
 	prepare_nobody
 	[ "$(id -u)" != 0 ] || chown -R 65534:65534 bk
-	as_nobody() { nobody "$STRATA" query --folder bk=bk "$@" >out.json 2>err.txt; }
+	as_nobody() { nobody "$STRATA" query --json --folder bk=bk "$@" >out.json 2>err.txt; }
 	as_nobody find_files snapshot=bk@a pattern='*'
 	is "$(jq -c '[[.matches[] | [.path, .type]], .unreadable]' out.json)" \
 		'[[["closed","dir"],["named","dir"],["named/y","unknown"],["w","file"],["z","file"]],1]'

@@ -13,7 +13,7 @@ setup() {
 restore() {
 	local method=$1 from=$2 to=$3
 	shift 3
-	strata query --folder bk=bk --allow-restore ok "$method" snapshot=bk@1 snapshot_path="$from" target_path="$to" "$@"
+	strata query --json --folder bk=bk --allow-restore ok "$method" snapshot=bk@1 snapshot_path="$from" target_path="$to" "$@"
 }
 file() { restore restore_file "$@"; }
 dir() { restore restore_dir "$@"; }
@@ -56,7 +56,7 @@ odd() {
 @test "a file comes back with its mode, time, attributes and holes" {
 	need setfattr setfacl
 	odd
-	is "$(file d/sub/text "$T/text")" \
+	is "$(file d/sub/text "$T/text" | jq -c .)" \
 		"{\"snapshot\":\"bk@1\",\"snapshot_path\":\"d/sub/text\",\"target_path\":\"$T/text\",\"size_bytes\":5,\"backup_path\":null}"
 	is "$(walk ok --content | grep text | sed 's/^[^ ]* //')" "$(walk bk/1/d/sub --content | grep text | sed 's/^[^ ]* //')"
 	is "$(getfattr --only-values -n user.note ok/text)" kept
@@ -73,7 +73,7 @@ odd() {
 @test "a directory comes back with all that is in it" {
 	need setfattr setfacl
 	odd
-	is "$(dir d "$T/new")" \
+	is "$(dir d "$T/new" | jq -c .)" \
 		"{\"snapshot\":\"bk@1\",\"snapshot_path\":\"d\",\"target_path\":\"$T/new\",\"backup_path\":null}"
 	same_tree bk/1/d ok/new
 	is "$(stat -c %b ok/new/sparse)" "$(stat -c %b bk/1/d/sparse)"
@@ -92,7 +92,7 @@ odd() {
 	ln src/sub/text src/sub/again
 	touch -d '2001-02-03' src/sub src
 	begin
-	strata query --allow-restore ok restore_dir snapshot=HEAD snapshot_path=/ target_path="$T/all" >out.json
+	strata query --json --allow-restore ok restore_dir snapshot=HEAD snapshot_path=/ target_path="$T/all" >out.json
 	is "$(jq -c 'del(.snapshot)' out.json)" "{\"snapshot_path\":\"/\",\"target_path\":\"$T/all\",\"backup_path\":null}"
 	same_tree src ok/all
 	is "$(stat -c %h ok/all/sub/again)" 2
@@ -102,8 +102,8 @@ odd() {
 	is "$(getfattr --only-values -n user.note ok/text)" kept
 	# Asked again, nothing is done.
 	walk ok --content >walk.before
-	strata query --allow-restore ok restore_dir snapshot=HEAD snapshot_path=/ target_path="$T/all" | jq -e .unchanged >is
-	strata query --allow-restore ok restore_dir snapshot=HEAD snapshot_path=/ target_path="$T/all" overwrite=true backup=true |
+	strata query --json --allow-restore ok restore_dir snapshot=HEAD snapshot_path=/ target_path="$T/all" | jq -e .unchanged >is
+	strata query --json --allow-restore ok restore_dir snapshot=HEAD snapshot_path=/ target_path="$T/all" overwrite=true backup=true |
 		jq -e '.unchanged and .backup_path == null' >is
 	walk ok --content | diff -u walk.before -
 	nothing_left

@@ -193,6 +193,11 @@ teardown() { end_owner; }
 	asked restore_file snapshot="$b" snapshot_path=file target_path="$PWD/out/file" overwrite=true backup=true --allow-restore out
 	asked restore_file snapshot="$b" snapshot_path=file target_path="$PWD/out/file" --allow-restore out
 	asked restore_dir snapshot="$b" snapshot_path=dir target_path="$PWD/out/dir" --allow-restore out
+	fake_zfs 2.3
+	for method in list_pools pool_status "dataset_properties dataset=tank/a"; do
+		# shellcheck disable=SC2086 # several words
+		COMMAND="query --provider zfs --trust-mountpoints" as_described "${method%% *}" -- $method
+	done
 	# The test has left out no method.
 	strata query agent_info --json | jq -r '.methods[]' | sort >methods
 	sort -u described >asked

@@ -20,6 +20,7 @@ static void reads_lines_with_any_number_of_tags(void **state)
 	assert_string_equal(mount.root, "/");
 	assert_string_equal(mount.point, "/");
 	assert_string_equal(mount.type, "ext4");
+	assert_string_equal(mount.source, "/dev/root");
 	assert_true(mountinfo_next(&rest, &mount));
 	assert_string_equal(mount.device, "98:0");
 	assert_string_equal(mount.root, "/mnt1");
@@ -30,13 +31,15 @@ static void reads_lines_with_any_number_of_tags(void **state)
 
 static void takes_escapes_out(void **state)
 {
-	char text[] = "1 0 0:1 /a\\134b /with\\040space\\011tab\\012line\\ rw - tmpfs none rw";
+	char text[] = "1 0 0:1 /a\\134b /with\\040space\\011tab\\012line\\ rw - zfs "
+		      "tank/with\\040space rw";
 	struct mountinfo mount;
 	char *rest = text;
 
 	assert_true(mountinfo_next(&rest, &mount));
 	assert_string_equal(mount.root, "/a\\b");
 	assert_string_equal(mount.point, "/with space\ttab\nline\\");
+	assert_string_equal(mount.source, "tank/with space");
 }
 
 static void passes_over_what_it_does_not_understand(void **state)

@@ -68,7 +68,13 @@ static void close_family(struct family *family)
 	fake_of(family)->closed++;
 }
 
-static const struct family_ops fake_ops = { "fake", probe, datasets, open_dataset, close_family };
+static const struct family_ops fake_ops = {
+	.name = "fake",
+	.probe = probe,
+	.datasets = datasets,
+	.open = open_dataset,
+	.close = close_family,
+};
 
 static const char *const one[] = { "tank", "srv/a b", NULL };
 static const char *const two[] = { "tank", " odd", "two", NULL };

@@ -124,6 +124,12 @@ static void says_how_a_program_failed(void **state)
 	json_close(&out);
 	assert_string_equal(json_written(&out).ptr,
 		"{\"stderr\":\"cannot open\\u001b[1m\\nusage: x\",\"argv\":[\"demo\"]}");
+	write_program(
+		"#!/bin/sh\nprintf 'no diffs: \\n   it needs\\n\tmore\\nusage\\n' >&2; exit 1\n");
+	tool_release(&call);
+	call = call_of(no_arguments);
+	assert_int_equal(tool_run(&call, &err), -ERR_SYSTEM);
+	assert_string_equal(err.text, "'demo' failed with exit status 1: no diffs: it needs more");
 	write_program("#!/bin/sh\nkill -9 $$\n");
 	assert_int_equal(tool_run(&killed, &err), -ERR_SYSTEM);
 	assert_string_equal(err.text, "'demo' was killed by signal 9");

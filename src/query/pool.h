@@ -1,0 +1,42 @@
+/* pool - storage pools, on which a family such as ZFS keeps its datasets. */
+#pragma once
+#include <stdint.h>
+
+#include "core/str.h"
+
+struct pool {
+	struct str name;
+	int64_t size, allocated, free; /* bytes; -1: not known */
+	struct str health;
+};
+
+/* A device of a pool, or a group of devices. */
+struct pool_device {
+	struct str name;
+	struct str state;              /* empty: none, as for the heading "spares" */
+	int64_t read, write, checksum; /* how many errors there were; -1: not known */
+	unsigned depth;                /* 0: the pool itself */
+	struct str note;               /* remark behind the numbers; may be empty */
+};
+
+/* The parts of a pool's status, in the order of the protocol. */
+enum pool_fact {
+	POOL_STATE,
+	POOL_STATUS,
+	POOL_ACTION,
+	POOL_SEE,
+	POOL_SCAN,
+	POOL_ERRORS,
+	POOL_FACTS,
+};
+
+struct pool_status {
+	struct str name;
+	struct str facts[POOL_FACTS]; /* ptr NULL: not given */
+	const struct pool_device *devices;
+	size_t n_devices;
+};
+
+struct err;
+typedef int (*pool_visit)(void *arg, const struct pool *pool, struct err *err);
+typedef int (*pool_status_visit)(void *arg, const struct pool_status *status, struct err *err);

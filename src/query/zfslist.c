@@ -1,0 +1,195 @@
+#include "query/zfslist.h"
+
+#include <stdlib.h>
+
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/when.h"
+#include "query/snapname.h"
+#include "query/zfsline.h"
+#include "query/zfstool.h"
+
+/* Without a stamp that can be trusted, a list is used again for this long. */
+#define MOMENT (WHEN_SECOND / 5)
+/* The sizes in a list become wrong without a change of the stamp. */
+#define AGE_MAX (20 * WHEN_SECOND)
+/* Two changes so near to each other may leave the same stamp. */
+#define STAMP_GRAIN (2 * WHEN_SECOND)
+
+void zfslist_release(struct zfslist *list)
+{
+	buf_release(&list->names);
+	free(list->rows);
+	*list = (struct zfslist){ 0 };
+}
+
+void zfslist_forget(struct zfslist *list)
+{
+	list->made = 0;
+}
+
+struct zfslist_stamp zfslist_stamp_of(const struct statx *stx)
+{
+	return (struct zfslist_stamp){
+		.known = true,
+		.inode = stx->stx_ino,
+		.links = stx->stx_nlink,
+		.mtime = stx->stx_mtime,
+	};
+}
+
+static bool same_stamp(const struct zfslist_stamp *a, const struct zfslist_stamp *b)
+{
+	return a->known && b->known && a->inode == b->inode && a->links == b->links &&
+	       a->mtime.tv_sec == b->mtime.tv_sec && a->mtime.tv_nsec == b->mtime.tv_nsec;
+}
+
+static bool is_good(const struct zfslist *list, const struct zfslist_stamp *stamp)
+{
+	int64_t age = when_monotonic() - list->made;
+	int64_t changed = when_of(list->stamp.mtime.tv_sec, list->stamp.mtime.tv_nsec);
+
+	if (!list->made || age > AGE_MAX || list->stamp.known != stamp->known)
+		return false;
+	if (stamp->known && !same_stamp(&list->stamp, stamp))
+		return false;
+	return age <= MOMENT || (stamp->known && list->made_time - changed > STAMP_GRAIN);
+}
+
+/* ------------------------------------------------------------------- asking */
+
+struct asking {
+	struct zfslist *list;
+	struct str dataset;
+	struct tool_call call;
+};
+
+static void release_asking(struct asking *asking)
+{
+	tool_release(&asking->call);
+}
+
+static int add_row(struct asking *asking, const struct zfsline_snapshot *snapshot, struct err *err)
+{
+	struct zfslist *list = asking->list;
+
+	if (list->n == ZFSLIST_SNAPSHOTS_MAX)
+		return err_set(err, ERR_UNSUPPORTED, "'%.*s' has more than %d snapshots",
+			(int)asking->dataset.len, asking->dataset.ptr, ZFSLIST_SNAPSHOTS_MAX);
+	mem_grow(&list->rows, &list->cap, list->n);
+	list->rows[list->n++] = (struct zfslist_row){
+		.creation = when_of(snapshot->creation, 0),
+		.used = snapshot->used,
+		.referenced = snapshot->referenced,
+		.name = list->names.len,
+	};
+	buf_add(&list->names, snapshot->name.ptr, snapshot->name.len);
+	buf_addc(&list->names, '\0');
+	if (list->names.overflowed)
+		return err_set(err, ERR_UNSUPPORTED,
+			"the names of the snapshots of '%.*s' are too long",
+			(int)asking->dataset.len, asking->dataset.ptr);
+	return 0;
+}
+
+static int take_line(void *arg, struct str line, struct err *err)
+{
+	struct asking *asking = arg;
+	struct zfsline_snapshot snapshot;
+
+	if (!zfsline_snapshot(line, &snapshot))
+		return zfstool_garbage(&asking->call, line, "a snapshot", err);
+	if (!str_eq(snapshot.dataset, asking->dataset) || zfsline_is_temporary(snapshot.name))
+		return 0;
+	if (!snapname_is_snapshot(snapshot.name)) {
+		asking->list->left_out++;
+		return 0;
+	}
+	return add_row(asking, &snapshot, err);
+}
+
+/*
+ * zfs lists the snapshots of a dataset in the order in which they were made.  Snapshots of the same
+ * second stay in that order, which is that of their names in the buffer.
+ */
+static int compare_rows(const void *a, const void *b)
+{
+	const struct zfslist_row *x = a, *y = b;
+
+	if (x->creation != y->creation)
+		return x->creation < y->creation ? -1 : 1;
+	return x->name < y->name ? -1 : 1;
+}
+
+static int ask(struct zfslist *list, struct family *family, const char *dataset, struct err *err)
+{
+	const char *const argv[] = { "zfs", "list", "-H", "-p", "-t", "snapshot", "-o",
+		"name,creation,used,referenced", "-d", "1", dataset, NULL };
+	owned(release_asking) struct asking asking = {
+		.list = list,
+		.dataset = str_of(dataset),
+		.call = { .argv = argv, .visit = take_line },
+	};
+
+	asking.call.arg = &asking;
+	zfslist_release(list);
+	list->names.max = ZFSLIST_BYTES_MAX;
+	return zfstool_run(family, &asking.call, err);
+}
+
+int zfslist_update(struct zfslist *list, struct family *family, const char *dataset,
+	const struct zfslist_stamp *stamp, struct err *err)
+{
+	if (list->visitors || is_good(list, stamp))
+		return 0;
+	int64_t made_time = when_coarse();
+	int r = ask(list, family, dataset, err);
+	if (r < 0) {
+		zfslist_release(list);
+		return r;
+	}
+	if (list->n)
+		qsort(list->rows, list->n, sizeof(*list->rows), compare_rows);
+	list->stamp = *stamp;
+	list->made = when_monotonic();
+	list->made_time = made_time;
+	return 0;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static struct provider_snapshot snapshot_at(const struct zfslist *list, size_t i)
+{
+	const struct zfslist_row *row = &list->rows[i];
+
+	return (struct provider_snapshot){
+		.name = list->names.data + row->name,
+		.creation = row->creation,
+		.used = row->used,
+		.refer = row->referenced,
+	};
+}
+
+int zfslist_visit(struct zfslist *list, provider_snapshot_visit visit, void *arg, struct err *err)
+{
+	int r = 0;
+
+	list->visitors++;
+	for (size_t i = 0; r == 0 && i < list->n; i++) {
+		struct provider_snapshot snapshot = snapshot_at(list, i);
+
+		r = visit(arg, &snapshot, err);
+	}
+	list->visitors--;
+	return r < 0 ? r : 0;
+}
+
+bool zfslist_find(const struct zfslist *list, const char *name, struct provider_snapshot *out)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		*out = snapshot_at(list, i);
+		if (!strcmp(out->name, name))
+			return true;
+	}
+	return false;
+}

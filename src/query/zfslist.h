@@ -1,0 +1,48 @@
+/*
+ * zfslist - the snapshots of one ZFS dataset, as zfs lists them, kept for a while.
+ *
+ * A stamp of the directory .zfs/snapshot shows whether snapshots were made or destroyed.  A list is
+ * used again only while the stamp is the same.  Without a stamp, or if the directory changed just
+ * before the list was made, it is used again only for a moment.
+ */
+#pragma once
+#include <sys/stat.h>
+
+#include "query/family.h"
+
+#define ZFSLIST_SNAPSHOTS_MAX 400000
+#define ZFSLIST_BYTES_MAX ((size_t)32 << 20) /* of all names */
+
+struct zfslist_stamp {
+	bool known;
+	uint64_t inode;
+	uint32_t links;
+	struct statx_timestamp mtime;
+};
+
+struct zfslist {
+	struct buf names; /* each ended by a NUL */
+	struct zfslist_row {
+		int64_t creation; /* ns */
+		int64_t used, referenced;
+		size_t name; /* position in names */
+	} * rows;            /* the oldest snapshot first */
+	size_t n, cap;
+	uint64_t left_out; /* snapshots whose name has another form */
+	struct zfslist_stamp stamp;
+	int64_t made;      /* monotonic time; 0: there is no list */
+	int64_t made_time; /* the same by the clock that sets file times */
+	unsigned visitors; /* while rows are visited, they stay as they are */
+};
+
+void zfslist_release(struct zfslist *list);
+/* Make the next zfslist_update ask zfs again. */
+void zfslist_forget(struct zfslist *list);
+struct zfslist_stamp zfslist_stamp_of(const struct statx *stx);
+/* Ask zfs for the snapshots of a dataset, unless the list is still good.  stamp is that of now. */
+int zfslist_update(struct zfslist *list, struct family *family, const char *dataset,
+	const struct zfslist_stamp *stamp, struct err *err);
+/* Visit the snapshots.  visit may return 1 to stop without an error. */
+int zfslist_visit(struct zfslist *list, provider_snapshot_visit visit, void *arg, struct err *err);
+/* Fill in a snapshot if the list has it. */
+bool zfslist_find(const struct zfslist *list, const char *name, struct provider_snapshot *out);

@@ -1,0 +1,7 @@
+/* zfspool - asks zpool about pools.  The functions are those of struct family_ops. */
+#pragma once
+#include "query/family.h"
+
+int zfspool_list(struct family *family, pool_visit visit, void *arg, struct err *err);
+int zfspool_status(struct family *family, const char *pool, pool_status_visit visit, void *arg,
+	struct err *err);

@@ -1,0 +1,218 @@
+# query --provider zfs: what zfs and zpool of OpenZFS 2.1 and 2.3 printed is printed again by
+# tests/tools/fake_zfs.py, and the snapshots are plain directories.
+load helpers
+load history
+
+setup() {
+	strata_setup
+	fake_zfs 2.3
+	a=root/tank/a/.zfs/snapshot
+	for name in 1 2 3 s1 s2 "with space" daily-2024-01-02_03:04.05; do
+		mkdir -p "$a/$name"
+	done
+}
+
+asking() { strata query --json --provider zfs --trust-mountpoints "$@"; }
+
+# q JQ-FILTER METHOD...: what the filter makes of the reply, compact.
+q() {
+	local filter=$1
+	shift
+	asking "$@" | jq -c "$filter"
+}
+
+# refused METHOD...: fails; its message is in $stderr.
+refused() {
+	run -1 --separate-stderr asking "$@"
+	[ -z "$output" ]
+}
+
+@test "datasets, their mountpoints and their snapshots are those of zfs" {
+	for version in 2.1 2.3; do
+		fake_zfs "$version"
+		is "$(q '[.datasets[].name]' list_datasets)" \
+			'["tank","tank/a","tank/home","tank/home/user","tank/legacy","tank/noauto","tank/none","tank/odd","tank/off","tank/sa","tank/vol","tank/with space"]'
+		is "$(q '[.datasets[] | select(.name == "tank/vol") | [.type, .mountpoint]]' list_datasets)" '[["volume",null]]'
+		is "$(q '.datasets[] | select(.name == "tank/legacy") | .mountpoint' list_datasets)" '"legacy"'
+		# A raw tab in a mountpoint.
+		is "$(q '.datasets[] | select(.name == "tank/odd") | .mountpoint' list_datasets)" "\"$PWD/root/mnt/tab\\tand é\""
+		# The temporary snapshots of zfs diff are left out.
+		is "$(q '[.snapshots[].snap]' list_snapshots dataset=tank/a)" \
+			'["1","2","3","daily-2024-01-02_03:04.05","with space","s1","s2"]'
+		is "$(q '[.snapshots[] | select(.dataset == "tank/home") | .snap]' list_snapshots)" '["daily-2024-01-02_03:04.05","s1"]'
+	done
+	is "$(q '.datasets[1]' list_datasets)" \
+		"{\"name\":\"tank/a\",\"type\":\"filesystem\",\"mountpoint\":\"$PWD/root/tank/a\",\"used\":98304,\"avail\":113844224}"
+	is "$(q '.snapshots[0]' list_snapshots dataset=tank/a)" \
+		'{"name":"tank/a@1","dataset":"tank/a","snap":"1","creation":1794706762,"used":114688,"refer":131072}'
+	is "$(q '.snapshots' list_snapshots dataset=tank/with\ space max_results=1)" \
+		'[{"name":"tank/with space@daily-2024-01-02_03:04.05","dataset":"tank/with space","snap":"daily-2024-01-02_03:04.05","creation":1794706766,"used":0,"refer":98304}]'
+	is "$(q '[.total_snapshots, .biggest_gap_seconds, .total_unique_bytes]' snapshot_cadence dataset=tank/a)" '[7,2,114688]'
+	is "$(q '[.snapshots[] | [.snap, .used]]' stale_snapshots dataset=tank/a older_than=@1794706766)" '[["1",114688],["2",0]]'
+}
+
+@test "files of snapshots are read below .zfs/snapshot" {
+	echo one >"$a/1/f"
+	echo two >"$a/2/f"
+	echo x >"$a/with space/g"
+	is "$(q '[.entries[].name]' list_dir snapshot=tank/a@1 path=)" '["f"]'
+	is "$(q .content read_file snapshot=tank/a@2 path=/f)" '"two\n"'
+	is "$(q '.matches' find_files 'snapshot=tank/a@with space' pattern='*')" '[{"path":"g","name":"g","type":"file"}]'
+	is "$(q '[.versions[] | [.snapshot, .present]]' file_history dataset=tank/a path=f)" \
+		'[["tank/a@1",true],["tank/a@2",true],["tank/a@3",false],["tank/a@daily-2024-01-02_03:04.05",false],["tank/a@with space",false],["tank/a@s1",false],["tank/a@s2",false]]'
+	is "$(q '[.deleted[].path]' find_deleted dataset=tank/a before=@1794706766)" '["f"]'
+	is "$(q '.versions | length' versions_of dataset=tank/a path=f)" 2
+	is "$(q .identical file_diff snap_a=tank/a@1 snap_b=tank/a@2 path=f)" false
+	mkdir -p "root/mnt/tab	and é/.zfs/snapshot/x"
+	touch "root/mnt/tab	and é/.zfs/snapshot/x/here"
+	is "$(q '[.entries[].name]' list_dir snapshot=tank/odd@x path=)" '["here"]'
+	# Only what a method needs is asked: the mountpoint for a file, the list for a history.
+	: >calls
+	asking read_file snapshot=tank/a@1 path=f >one.json
+	is "$(<calls)" "zfs get -H -p -o value mountpoint tank/a"
+	: >calls
+	asking file_history dataset=tank/a path=f >one.json
+	is "$(<calls)" "zfs list -H -p -t snapshot -o name,creation,used,referenced -d 1 tank/a
+zfs get -H -p -o value mountpoint tank/a"
+}
+
+@test "pools, their status and properties" {
+	is "$(q .pools list_pools)" '[{"name":"tank","size":251658240,"allocated":1863680,"free":249794560,"health":"ONLINE"}]'
+	for pool in '' pool=tank; do
+		is "$(q .pools pool_status ${pool:+"$pool"})" \
+			'[{"name":"tank","state":"ONLINE","errors":"No known data errors","vdevs":[{"name":"tank","state":"ONLINE","read_errors":0,"write_errors":0,"cksum_errors":0,"depth":0},{"name":"/tmp/d0","state":"ONLINE","read_errors":0,"write_errors":0,"cksum_errors":0,"depth":1}]}]'
+	done
+	is "$(q '[.dataset, (.properties | length), .properties[0]]' dataset_properties dataset=tank/a)" \
+		'["tank/a",76,{"name":"type","value":"filesystem","source":"-"}]'
+	is "$(q .properties dataset_properties dataset=tank/a properties='["compression","atime"]')" \
+		'[{"name":"atime","value":"off","source":"inherited from tank"},{"name":"compression","value":"on","source":"default"}]'
+	# A raw tab in a value.
+	is "$(q '.properties[0].value' dataset_properties dataset=tank/odd properties='["mountpoint","mounted"]')" "\"$PWD/root/mnt/tab\\tand é\""
+	is "$(q .written_bytes size_delta snap_a=tank/a@1 snap_b=tank/a@2)" 122880
+}
+
+@test "diff_snapshots gives what zfs diff lists, with its escapes decoded" {
+	for version in 2.1 2.3; do
+		fake_zfs "$version"
+		asking diff_snapshots snap_a=tank/a@1 snap_b=tank/a@2 >diff.json
+		is "$(jq '.changes | length' diff.json)" 52
+		is "$(jq -c '[.changes[] | select(.op == "R") | [.path, .new_path]][0]' diff.json)" '["/tank/a/rename_me","/tank/a/renamed"]'
+		for path in 'name with space' 'tab\there' 'new\nline' 'back\\slash' 'naïve-日本語-😀' 'bad\udcff\udcfeutf8' 'ctl\u0001\u001b\u007fx' "quote\\\"s'x" hl_old; do
+			grep -qF "\"/tank/a/$path\"" diff.json
+		done
+		is "$(jq -c '[.changes[] | select(.path | test("/(fifo2|chr|newlink|newdir|sock)$")) | [.op, .type]] | unique' diff.json)" \
+			'[["+","dir"],["+","other"],["+","symlink"]]'
+	done
+	is "$(q '[.truncated, (.changes | length), .cursor]' diff_snapshots snap_a=tank/a@1 snap_b=tank/a@2 max_results=52)" '[false,52,null]'
+	is "$(q '[.truncated, (.changes | length), .cursor]' diff_snapshots snap_a=tank/a@1 snap_b=tank/a@2 max_results=50)" '[true,50,"50"]'
+	is "$(q '[.truncated, [.changes[].path]]' diff_snapshots snap_a=tank/a@1 snap_b=tank/a@2 max_results=50 cursor=50)" \
+		'[false,["/tank/a/newdir/b c","/tank/a/created"]]'
+	is "$(q '[.changes, .truncated]' diff_snapshots snap_a=tank/a@2 snap_b=tank/a@3)" '[[],false]'
+	refused diff_snapshots snap_a=tank/a@2 snap_b=tank/a@1
+	[[ $stderr == "strata: 'zfs' failed with exit status 1: Unable to obtain diffs"* ]]
+	refused diff_snapshots snap_a=tank/a@1 snap_b=tank/home@s1
+	[[ $stderr == "strata: the snapshots must be of one dataset"* ]]
+	refused diff_snapshots snap_a=tank/a@1 snap_b=tank/a@s1
+	[[ $stderr == *"Unable to obtain diffs"*"privilege or diff delegated permission is needed"* ]]
+}
+
+@test "a dataset without files, and a snapshot that is none, are refused" {
+	refused list_dir snapshot=tank/legacy@x path=
+	is "$stderr" "strata: 'tank/legacy' is not mounted; its property mountpoint is 'legacy'"
+	refused list_dir snapshot=tank/none@x path=
+	is "$stderr" "strata: 'tank/none' is not mounted; its property mountpoint is 'none'"
+	refused list_dir snapshot=tank/vol@x path=
+	is "$stderr" "strata: 'tank/vol' has no mountpoint, since it is no file system"
+	refused list_dir snapshot=tank/off@x path=
+	is "$stderr" "strata: 'tank/off' has no usable mountpoint: no file '$PWD/root/tank/off'"
+	mkdir -p root/tank/off
+	refused list_dir snapshot=tank/off@x path=
+	is "$stderr" "strata: the mountpoint '$PWD/root/tank/off' of 'tank/off' has no directory '.zfs/snapshot'"
+	refused file_history dataset=tank/off path=f
+	refused list_dir snapshot=tank/nope@x path=
+	is "$stderr" "strata: 'zfs' failed with exit status 1: cannot open 'tank/nope': dataset does not exist"
+	refused list_dir snapshot=tank/a@none path=
+	is "$stderr" "strata: there is no snapshot 'tank/a@none'"
+	ln -s 1 "$a/link"
+	mkfifo "$a/pipe"
+	refused list_dir snapshot=tank/a@link path=
+	is "$stderr" "strata: 'tank/a@link' is a symbolic link, not a snapshot"
+	refused list_dir snapshot=tank/a@pipe path=
+	is "$stderr" "strata: 'tank/a@pipe' is not a directory"
+	# A snapshot that is listed and has no directory is one that was destroyed meanwhile.
+	rmdir "$a/3"
+	is "$(q '[.versions[].snapshot]' file_history dataset=tank/a path=f)" \
+		'["tank/a@1","tank/a@2","tank/a@daily-2024-01-02_03:04.05","tank/a@with space","tank/a@s1","tank/a@s2"]'
+	# Without --trust-mountpoints, a directory that only looks like the root of a snapshot is none.
+	run -1 --separate-stderr strata query --provider zfs list_dir snapshot=tank/a@1 path=
+	is "$stderr" "strata: 'tank/a' is not mounted; its mountpoint is '$PWD/root/tank/a'"
+}
+
+@test "names, lists and texts of another form never reach zfs" {
+	local name
+	: >calls
+	for name in -r tank/ä 'tank/a ' ' tank' 'tank@x' 'tank;id' 'tank$(id)' "tank'" 'tank%' /tank '' .; do
+		refused list_snapshots "dataset=\"$name\""
+		refused dataset_properties "dataset=\"$name\""
+		refused file_history "dataset=\"$name\"" path=f
+		refused list_dir "snapshot=\"$name@x\"" path=
+		refused pool_status "pool=\"$name\""
+	done
+	for name in '' -r 'a/b' 'a ' 'a\n' 'é'; do
+		refused list_dir "snapshot=\"tank/a@$name\"" path=
+		refused size_delta snap_a=tank/a@1 "snap_b=\"tank/a@$name\""
+		refused diff_snapshots snap_a=tank/a@1 "snap_b=\"tank/a@$name\""
+		refused pool_status "pool=\"$name\""
+		refused dataset_properties dataset=tank/a "properties=[\"$name\"]"
+	done
+	refused pool_status pool=tank/a
+	refused pool_status --params '{"pool":1}'
+	refused pool_status --params '{"pool":["tank"]}'
+	for name in '[]' '"all"' '{}' '[1]' '[null]' '["a","-x"]' '["a,b"]' '["_x"]' true; do
+		refused dataset_properties dataset=tank/a "properties=$name"
+	done
+	refused dataset_properties
+	refused size_delta snap_a=tank/a@1
+	refused size_delta snap_a=tank/a@1 snap_b=tank/home@s1
+	refused list_dir snapshot=tank/a@1 path=../1
+	refused list_dir snapshot=tank/a@1 path=x max_entries=0
+	refused content_grep snapshot=tank/a@1 pattern='('
+	is "$(<calls)" ""
+}
+
+@test "zfs that is missing, fails, or prints what it should not gives a clear error" {
+	local method
+	refused dataset_properties dataset=tank/a properties='["nosuchprop"]'
+	[[ $stderr == *"no answer for"* || $stderr == *"bad property list"* ]]
+	refused pool_status pool=nope
+	is "$stderr" "strata: 'zpool' failed with exit status 1: cannot open 'nope': no such pool"
+	refused list_snapshots dataset=tank/gone
+	[[ $stderr == "strata: 'zfs' failed with exit status 1: The ZFS modules cannot be"*loaded* ]]
+	refused size_delta snap_a=tank/a@2 snap_b=tank/a@1
+	is "$stderr" "strata: zfs does not know what was written between 'tank/a@2' and 'tank/a@1'"
+	for method in list_datasets list_snapshots "list_snapshots dataset=tank/a" list_pools pool_status \
+		"dataset_properties dataset=tank/a" "size_delta snap_a=tank/a@1 snap_b=tank/a@2" \
+		"diff_snapshots snap_a=tank/a@1 snap_b=tank/a@2" "file_history dataset=tank/a path=f" \
+		"list_dir snapshot=tank/a@1 path="; do
+		# shellcheck disable=SC2086 # several words
+		for ZFS_DOES in fail garbage endless junk; do
+			refused $method
+			case $ZFS_DOES in
+			fail) [[ $stderr == *"failed with exit status 1: cannot open 'tank': pool I/O is currently suspended"* ]] ;;
+			*) [[ $stderr == *" printed "* ]] ;;
+			esac
+		done
+	done
+	ZFS_DOES=million
+	refused list_snapshots dataset=tank/a
+	is "$stderr" "strata: 'tank/a' has more than 400000 snapshots"
+	refused list_datasets
+	[[ $stderr == "strata: 'zfs list' printed '"*tank/a@n0*"' instead of a dataset" ]]
+	rm bin/zfs bin/zpool
+	mkdir empty
+	for method in list_datasets list_pools "list_snapshots dataset=tank/a" "list_dir snapshot=tank/a@1 path="; do
+		# shellcheck disable=SC2086 # several words
+		run -1 --separate-stderr env PATH="$PWD/empty" "$STRATA" query --provider zfs --trust-mountpoints $method
+		[[ $stderr == "strata: there is no program 'z"*" on PATH" ]]
+	done
+}
