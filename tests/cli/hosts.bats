@@ -25,7 +25,7 @@ teardown() {
 asking() {
 	local host=$1
 	shift
-	strata query --host "$host" --folder "bk=$PWD/bk" "$@"
+	strata query --json --host "$host" --folder "bk=$PWD/bk" "$@"
 }
 
 # checked HOST: what the check of a host says: where the agent came from, or the error.
@@ -117,7 +117,7 @@ agent_path = \"$STRATA_AGENT\"" sshd_start nas
 	is "$(asking nas read_file snapshot=bk@daily.0 path=a | jq -r .content)" two
 	[ ! -e home-nas/.cache ]
 	sed -i "s#^#restrict,command=\"$STRATA_AGENT query --folder bk=$PWD/bk\" #" keys/authorized
-	is "$(strata query --host nas read_file snapshot=bk@daily.0 path=a | jq -r .content)" two
+	is "$(strata query --json --host nas read_file snapshot=bk@daily.0 path=a | jq -r .content)" two
 	EXTRA="agent_mode = \"preinstalled\"
 agent_path = \"/nowhere/strata-agent\"" sshd_start bare
 	cp keys/user.pub keys/authorized
