@@ -35,6 +35,11 @@ struct family_ops {
 	int (*pool_status)(struct family *family, const char *pool, pool_status_visit visit,
 		void *arg, struct err *err);
 	/*
+	 * The snapshots of all datasets are about to be listed, each dataset once.  The family may
+	 * ask for all at once.  May be NULL.
+	 */
+	int (*gather)(struct family *family, struct err *err);
+	/*
 	 * A call has ended.  The family lets go of what would keep others waiting until the next
 	 * call, such as an open directory of a file system that is to be unmounted.  May be NULL.
 	 */

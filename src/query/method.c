@@ -218,6 +218,8 @@ int method_each_dataset(struct method_context *ctx, const struct method_dataset 
 	if (dataset->provider)
 		return visit(arg, dataset->provider, err);
 	r = registry_datasets(ctx->registry, note_name, &names, NULL, err);
+	if (r >= 0 && names.n > 1)
+		r = registry_gather(ctx->registry, err);
 	for (size_t i = 0; r == 0 && i < names.n; i++) {
 		r = find_dataset(ctx, str_of(names.list[i]), &one, err);
 		if (r >= 0)

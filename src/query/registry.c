@@ -198,6 +198,17 @@ int registry_datasets(struct registry *registry, provider_dataset_visit visit, v
 	return r < 0 ? r : 0;
 }
 
+int registry_gather(struct registry *registry, struct err *err)
+{
+	const struct registry_family *at;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && (at = registry_family_at(registry, i)); i++)
+		if (at->usable && at->family->ops->gather)
+			r = at->family->ops->gather(at->family, err);
+	return r < 0 ? r : 0;
+}
+
 struct only {
 	struct buf name;
 	size_t count;

@@ -58,5 +58,7 @@ int registry_datasets(struct registry *registry, provider_dataset_visit visit, v
 	uint64_t *left_out, struct err *err);
 /* Returns the family with this index after it was probed, or NULL if there are fewer families. */
 const struct registry_family *registry_family_at(struct registry *registry, size_t index);
+/* Say that the snapshots of all datasets are about to be listed (family_ops.gather). */
+int registry_gather(struct registry *registry, struct err *err);
 /* Returns the first family that has storage pools, or NULL. */
 struct family *registry_with_pools(struct registry *registry, struct err *err);

@@ -315,7 +315,7 @@ static int judge(const struct tool_call *call, int status, struct err *err)
 		WEXITSTATUS(status), said.data ?: "");
 }
 
-int tool_run(struct tool_call *call, struct err *err)
+static int run_program(struct tool_call *call, struct err *err)
 {
 	owned(buf_release) struct buf path = BUF_INIT;
 	owned(release_running) struct running run = { .end = -1, .out = -1, .said = -1 };
@@ -340,6 +340,21 @@ int tool_run(struct tool_call *call, struct err *err)
 		r = call->visit(
 			call->arg, (struct str){ call->output.data, call->output.len }, err);
 	return r == 0 && ended ? judge(call, status, err) : r < 0 ? r : 0;
+}
+
+int tool_run(struct tool_call *call, struct err *err)
+{
+	/* A process that ignores SIGCHLD is not told how its children ended. */
+	static const struct sigaction wait_for_us = { .sa_handler = SIG_DFL };
+	struct sigaction before;
+
+	(void)sigaction(SIGCHLD, NULL, &before);
+	if (before.sa_handler == SIG_IGN)
+		(void)sigaction(SIGCHLD, &wait_for_us, NULL);
+	int r = run_program(call, err);
+	if (before.sa_handler == SIG_IGN)
+		(void)sigaction(SIGCHLD, &before, NULL);
+	return r;
 }
 
 void tool_release(struct tool_call *call)

@@ -9,7 +9,7 @@
 #include "core/when.h"
 #include "query/dirview.h"
 #include "query/zfsline.h"
-#include "query/zfslist.h"
+#include "query/zfslists.h"
 #include "query/zfsmount.h"
 #include "query/zfspool.h"
 #include "query/zfstool.h"
@@ -32,6 +32,7 @@ struct zfsfamily {
 	bool trust;
 	bool required;
 	struct zfsmount_table table;
+	struct zfslists lists;
 	struct zfs_dataset *open;
 };
 
@@ -48,12 +49,19 @@ static struct zfs_dataset *dataset_of(struct provider *provider)
 
 /* ---------------------------------------------------------------- snapshots */
 
+static int update_list(struct zfs_dataset *self, struct err *err)
+{
+	if (zfslists_take(&self->family->lists, self->name, &self->list))
+		return 0;
+	struct zfslist_stamp stamp = zfsmount_stamp(&self->mount);
+	return zfslist_update(&self->list, &self->family->family, self->name, &stamp, err);
+}
+
 static int snapshots(
 	struct provider *provider, provider_snapshot_visit visit, void *arg, struct err *err)
 {
 	struct zfs_dataset *self = dataset_of(provider);
-	struct zfslist_stamp stamp = zfsmount_stamp(&self->mount);
-	int r = zfslist_update(&self->list, &self->family->family, self->name, &stamp, err);
+	int r = update_list(self, err);
 
 	if (r < 0)
 		return r;
@@ -368,8 +376,14 @@ static int datasets(struct family *family, provider_dataset_visit visit, void *a
 	return read_rows(family_of(family), &rows, err);
 }
 
+static int gather(struct family *family, struct err *err)
+{
+	return zfslists_make(&family_of(family)->lists, family, err);
+}
+
 static void rest(struct family *family)
 {
+	zfslists_release(&family_of(family)->lists);
 	for (struct zfs_dataset *dataset = family_of(family)->open; dataset;
 		dataset = dataset->next)
 		zfsmount_rest(&dataset->mount);
@@ -389,6 +403,7 @@ static const struct family_ops zfs_ops = {
 	.close = close_family,
 	.pools = zfspool_list,
 	.pool_status = zfspool_status,
+	.gather = gather,
 	.rest = rest,
 };
 

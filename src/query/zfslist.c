@@ -56,26 +56,16 @@ static bool is_good(const struct zfslist *list, const struct zfslist_stamp *stam
 	return age <= MOMENT || (stamp->known && list->made_time - changed > STAMP_GRAIN);
 }
 
-/* ------------------------------------------------------------------- asking */
+/* ------------------------------------------------------------------ filling */
 
-struct asking {
-	struct zfslist *list;
-	struct str dataset;
-	struct tool_call call;
-};
-
-static void release_asking(struct asking *asking)
+int zfslist_add(struct zfslist *list, const struct zfsline_snapshot *snapshot, struct err *err)
 {
-	tool_release(&asking->call);
-}
-
-static int add_row(struct asking *asking, const struct zfsline_snapshot *snapshot, struct err *err)
-{
-	struct zfslist *list = asking->list;
-
-	if (list->n == ZFSLIST_SNAPSHOTS_MAX)
-		return err_set(err, ERR_UNSUPPORTED, "'%.*s' has more than %d snapshots",
-			(int)asking->dataset.len, asking->dataset.ptr, ZFSLIST_SNAPSHOTS_MAX);
+	if (zfsline_is_temporary(snapshot->name))
+		return 0;
+	if (!snapname_is_snapshot(snapshot->name)) {
+		list->left_out++;
+		return 0;
+	}
 	mem_grow(&list->rows, &list->cap, list->n);
 	list->rows[list->n++] = (struct zfslist_row){
 		.creation = when_of(snapshot->creation, 0),
@@ -83,29 +73,13 @@ static int add_row(struct asking *asking, const struct zfsline_snapshot *snapsho
 		.referenced = snapshot->referenced,
 		.name = list->names.len,
 	};
+	list->names.max = ZFSLIST_BYTES_MAX;
 	buf_add(&list->names, snapshot->name.ptr, snapshot->name.len);
 	buf_addc(&list->names, '\0');
-	if (list->names.overflowed)
-		return err_set(err, ERR_UNSUPPORTED,
-			"the names of the snapshots of '%.*s' are too long",
-			(int)asking->dataset.len, asking->dataset.ptr);
-	return 0;
-}
-
-static int take_line(void *arg, struct str line, struct err *err)
-{
-	struct asking *asking = arg;
-	struct zfsline_snapshot snapshot;
-
-	if (!zfsline_snapshot(line, &snapshot))
-		return zfstool_garbage(&asking->call, line, "a snapshot", err);
-	if (!str_eq(snapshot.dataset, asking->dataset) || zfsline_is_temporary(snapshot.name))
+	if (list->n <= ZFSLIST_SNAPSHOTS_MAX && !list->names.overflowed)
 		return 0;
-	if (!snapname_is_snapshot(snapshot.name)) {
-		asking->list->left_out++;
-		return 0;
-	}
-	return add_row(asking, &snapshot, err);
+	return err_set(err, ERR_UNSUPPORTED, "'%.*s' has more than %d snapshots",
+		(int)snapshot->dataset.len, snapshot->dataset.ptr, ZFSLIST_SNAPSHOTS_MAX);
 }
 
 /*
@@ -121,6 +95,34 @@ static int compare_rows(const void *a, const void *b)
 	return x->name < y->name ? -1 : 1;
 }
 
+void zfslist_sort(struct zfslist *list)
+{
+	if (list->n)
+		qsort(list->rows, list->n, sizeof(*list->rows), compare_rows);
+}
+
+struct asking {
+	struct zfslist *list;
+	struct str dataset;
+	struct tool_call call;
+};
+
+static void release_asking(struct asking *asking)
+{
+	tool_release(&asking->call);
+}
+
+static int take_line(void *arg, struct str line, struct err *err)
+{
+	struct asking *asking = arg;
+	struct zfsline_snapshot snapshot;
+
+	if (!zfsline_snapshot(line, &snapshot))
+		return zfstool_garbage(&asking->call, line, "a snapshot", err);
+	return str_eq(snapshot.dataset, asking->dataset) ? zfslist_add(asking->list, &snapshot, err)
+							 : 0;
+}
+
 static int ask(struct zfslist *list, struct family *family, const char *dataset, struct err *err)
 {
 	const char *const argv[] = { "zfs", "list", "-H", "-p", "-t", "snapshot", "-o",
@@ -133,7 +135,6 @@ static int ask(struct zfslist *list, struct family *family, const char *dataset,
 
 	asking.call.arg = &asking;
 	zfslist_release(list);
-	list->names.max = ZFSLIST_BYTES_MAX;
 	return zfstool_run(family, &asking.call, err);
 }
 
@@ -148,8 +149,7 @@ int zfslist_update(struct zfslist *list, struct family *family, const char *data
 		zfslist_release(list);
 		return r;
 	}
-	if (list->n)
-		qsort(list->rows, list->n, sizeof(*list->rows), compare_rows);
+	zfslist_sort(list);
 	list->stamp = *stamp;
 	list->made = when_monotonic();
 	list->made_time = made_time;

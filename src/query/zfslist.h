@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "query/family.h"
+#include "query/zfsline.h"
 
 #define ZFSLIST_SNAPSHOTS_MAX 400000
 #define ZFSLIST_BYTES_MAX ((size_t)32 << 20) /* of all names */
@@ -42,6 +43,12 @@ struct zfslist_stamp zfslist_stamp_of(const struct statx *stx);
 /* Ask zfs for the snapshots of a dataset, unless the list is still good.  stamp is that of now. */
 int zfslist_update(struct zfslist *list, struct family *family, const char *dataset,
 	const struct zfslist_stamp *stamp, struct err *err);
+/*
+ * Add a snapshot to a list that is not sorted yet.  A temporary one is ignored, and one whose name
+ * has another form is counted.
+ */
+int zfslist_add(struct zfslist *list, const struct zfsline_snapshot *snapshot, struct err *err);
+void zfslist_sort(struct zfslist *list);
 /* Visit the snapshots.  visit may return 1 to stop without an error. */
 int zfslist_visit(struct zfslist *list, provider_snapshot_visit visit, void *arg, struct err *err);
 /* Fill in a snapshot if the list has it. */

@@ -66,6 +66,12 @@ refused() {
 	mkdir -p "root/mnt/tab	and é/.zfs/snapshot/x"
 	touch "root/mnt/tab	and é/.zfs/snapshot/x/here"
 	is "$(q '[.entries[].name]' list_dir snapshot=tank/odd@x path=)" '["here"]'
+	# One call gives the snapshots of all datasets.
+	: >calls
+	asking list_snapshots >all.json
+	is "$(<calls)" "zfs list -H -p -t filesystem,volume -o name,type,mountpoint,used,available
+zfs list -H -p -t snapshot -o name,creation,used,referenced"
+	is "$(jq '.snapshots | length' all.json)" 19
 	# Only what a method needs is asked: the mountpoint for a file, the list for a history.
 	: >calls
 	asking read_file snapshot=tank/a@1 path=f >one.json
@@ -215,4 +221,94 @@ zfs get -H -p -o value mountpoint tank/a"
 		run -1 --separate-stderr env PATH="$PWD/empty" "$STRATA" query --provider zfs --trust-mountpoints $method
 		[[ $stderr == "strata: there is no program 'z"*" on PATH" ]]
 	done
+}
+
+# peer <<END: run a script of Python that is a peer of the agent.
+peer() {
+	{
+		cat <<'END'
+from agentpeer import *
+
+AGENT = ("query", "--provider", "zfs", "--trust-mountpoints")
+
+def refused(code, agent, method, /, **params):
+    try:
+        agent.call(method, **params)
+    except Refused as error:
+        assert error.code == code, error
+        return error
+    raise AssertionError(method + " succeeds")
+
+def hanging():
+    """The process of zfs that hangs, once it runs."""
+    until(lambda: os.path.exists("calls.pid") and open("calls.pid").read().endswith("\n"))
+    with open("calls.pid") as file:
+        return int(file.read())
+
+def gone(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return not file.read()
+    except FileNotFoundError:
+        return True
+END
+		cat
+	} >peer.py
+	PYTHONPATH=$BATS_TEST_DIRNAME/../tools python3 -u peer.py "$STRATA_AGENT"
+}
+
+@test "the agent answers about ZFS, with the codes of the protocol" {
+	echo one >"$a/1/f"
+	peer <<'END'
+agent = Agent(*AGENT)
+assert agent.call("agent_info")["providers"] == ["zfs"]
+assert len(agent.call("list_datasets")["datasets"]) == 12
+assert agent.call("read_file", snapshot="tank/a@1", path="f")["content"] == "one\n"
+assert agent.call("size_delta", snap_a="tank/a@1", snap_b="tank/a@2")["written_bytes"] == 122880
+assert len(agent.call("diff_snapshots", snap_a="tank/a@1", snap_b="tank/a@2")["changes"]) == 52
+for code, method, params in (
+    (-32602, "list_dir", {"snapshot": "t;x@1", "path": ""}),
+    (-32602, "list_dir", {"snapshot": "tank/a", "path": ""}),
+    (-32602, "list_dir", {"snapshot": "tank/a@1", "path": "", "max_entries": 1.5}),
+    (-32602, "list_dir", {"snapshot": "tank/a@1", "path": "..", "max_entries": True}),
+    (-32602, "list_dir", {"snapshot": 1, "path": ""}),
+    (-32602, "list_dir", {"path": ""}),
+    (-32602, "pool_status", {"pool": "tank/a"}),
+    (-32602, "pool_status", {"pool": ["tank"]}),
+    (-32602, "dataset_properties", {"dataset": "tank/a", "properties": []}),
+    (-32602, "dataset_properties", {"dataset": "tank/a", "properties": ["a b"]}),
+    (-32602, "size_delta", {"snap_a": "tank/a@1", "snap_b": "tank/home@s1"}),
+    (-32602, "content_grep", {"snapshot": "tank/a@1", "pattern": "("}),
+    (-32602, "bisect_change", {"dataset": "tank/a", "path": "f", "predicate": {"kind": "no"}}),
+    (-32602, "stale_snapshots", {"older_than": "whenever"}),
+    (-32002, "list_dir", {"snapshot": "tank/a@1", "path": "a/../.."}),
+    (-32002, "list_dir", {"snapshot": "tank/a@none", "path": ""}),
+    (-32002, "list_dir", {"snapshot": "tank/a@1", "path": "f"}),
+    (-32002, "read_file", {"snapshot": "tank/a@1", "path": "g"}),
+):
+    assert "argv" not in (refused(code, agent, method, **params).data or {}), method
+agent.alive()
+assert agent.close() == 0
+END
+}
+
+@test "a zfs that hangs is killed when its request is cancelled, and when the peer hangs up" {
+	ZFS_DOES=hang peer <<'END'
+agent = Agent(*AGENT)
+number = agent.ask("list_datasets")
+pid = hanging()
+agent.alive_beside = agent.ask("agent_info")
+assert agent.reply()["id"] == agent.alive_beside
+agent.send({"method": "$/cancel", "params": {"id": number}})
+reply = agent.reply(2)
+assert reply["id"] == number and reply["error"]["code"] == -32003, reply
+until(lambda: gone(pid), 1)
+os.unlink("calls.pid")
+agent.ask("diff_snapshots", snap_a="tank/a@1", snap_b="tank/a@2")
+pid = hanging()
+agent.process.stdout.close()
+agent.end_input()
+until(lambda: gone(pid), 1)
+agent.process.wait(5)
+END
 }

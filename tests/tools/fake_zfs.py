@@ -31,9 +31,11 @@ def answer(command):
 
 
 def hang(_):
-    """Never end, whatever signal asks for it."""
+    """Never end, whatever signal asks for it.  $ZFS_LOG.pid is the process."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    with open(os.environ["ZFS_LOG"] + ".pid", "w", encoding="utf-8") as file:
+        file.write("%d\n" % os.getpid())
     while True:
         signal.pause()
 

@@ -190,6 +190,18 @@ static void kills_what_a_program_leaves_behind(void **state)
 	assert_true(is_gone());
 }
 
+static void notices_a_failure_while_children_are_ignored(void **state)
+{
+	owned(tool_release) struct tool_call call = call_of(no_arguments);
+	struct err err = { 0 };
+
+	write_program("#!/bin/sh\nexit 4\n");
+	assert_true(signal(SIGCHLD, SIG_IGN) == SIG_DFL);
+	assert_int_equal(tool_run(&call, &err), -ERR_SYSTEM);
+	assert_true(signal(SIGCHLD, SIG_DFL) == SIG_IGN);
+	assert_string_equal(err.text, "'demo' failed with exit status 4");
+}
+
 static bool is_true(void *arg)
 {
 	return *(bool *)arg;
@@ -319,6 +331,7 @@ int main(void)
 		cmocka_unit_test(gives_no_input),
 		cmocka_unit_test(says_why_a_program_does_not_start),
 		cmocka_unit_test(says_how_a_program_failed),
+		cmocka_unit_test(notices_a_failure_while_children_are_ignored),
 		cmocka_unit_test(kills_a_hanging_program_and_its_children),
 		cmocka_unit_test(kills_what_a_program_leaves_behind),
 		cmocka_unit_test(ends_when_the_call_is_cancelled),
