@@ -177,8 +177,10 @@ static int restore_to_target(struct restoring *restoring, struct err *err)
 	struct outcome *outcome = &restoring->outcome;
 	owned(restorestage_release) struct restorestage stage = { .note = -1 };
 	struct statx old, made;
-	int replaces = look_at_target(restoring, &old, err);
 
+	if (restorestage_clean(restoring->target.dir, err) < 0)
+		return -(int)err->code;
+	int replaces = look_at_target(restoring, &old, err);
 	if (replaces < 0 || outcome->unchanged)
 		return replaces;
 	int r = restorestage_open(&stage, restoring->target.dir, err);

@@ -173,8 +173,14 @@ int restoreroots_open(const struct restoreroots *roots, struct str path,
 	owned_mem char *parent =
 		slash ? mem_printf("%.*s", (int)(slash - rest), rest) : mem_strdup(".");
 	int dir = at_open(root->fd, parent, O_RDONLY | O_DIRECTORY, err);
-	if (dir < 0)
+	if (dir < 0) {
+		/* A directory that cannot be opened cannot be used for a target. */
+		if (err->code == ERR_SYSTEM) {
+			err->code = ERR_DENIED;
+			err->errno_value = 0;
+		}
 		return err_context(err, "the directory of the target");
+	}
 	*target = (struct restoreroots_target){ dir, mem_strdup(name) };
 	return 0;
 }

@@ -144,15 +144,19 @@ static int make_note(struct restorestage *stage)
 	return 1;
 }
 
+int restorestage_clean(int dir, struct err *err)
+{
+	if (at_each_name(dir, ".", clean_name, NULL, err) >= 0)
+		return 0;
+	err->code = ERR_DENIED; /* such a directory cannot be used for a target */
+	return -ERR_DENIED;
+}
+
 int restorestage_open(struct restorestage *stage, int dir, struct err *err)
 {
-	int r = at_each_name(dir, ".", clean_name, NULL, err);
+	int r = 0;
 
 	*stage = (struct restorestage){ .dir = dir, .note = -1 };
-	if (r < 0) {
-		err->code = ERR_DENIED; /* such a directory cannot be used for a target */
-		return -ERR_DENIED;
-	}
 	for (int i = 0; r == 0 && i < NEW_NAMES_MAX; i++)
 		r = make_note(stage);
 	if (r <= 0)

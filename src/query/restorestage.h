@@ -11,10 +11,10 @@
  * target is complete at every moment.  After an exchange, the old file has the name of the copy. It
  * is then removed, or gets the name of the backup.
  *
- * A killed process leaves both names.  The next stage in this directory finds that the note is not
- * locked, and completes or undoes the step.  If a backup was wanted, the note has the inode number
- * of the copy and the name of the backup.  After an exchange, another inode has the name of the
- * copy.  This is the old file, and it gets the name of the backup.
+ * A killed process leaves both names.  restorestage_clean finds that the note is not locked, and
+ * completes or undoes the step.  If a backup was wanted, the note has the inode number of the copy
+ * and the name of the backup.  After an exchange, another inode has the name of the copy.  This is
+ * the old file, and it gets the name of the backup.
  */
 #pragma once
 #include <stdbool.h>
@@ -32,11 +32,15 @@ struct restorestage {
 	char copy[RESTORESTAGE_NAME]; /* the name under which the caller makes the copy */
 };
 
-/* Remove the names that killed processes have left in the directory, and open a stage there. */
+/*
+ * Remove the names that killed processes have left in a directory, or complete the backup that they
+ * have begun.  This comes before a target in the directory is looked at.
+ */
+int restorestage_clean(int dir, struct err *err);
 int restorestage_open(struct restorestage *stage, int dir, struct err *err);
 /*
  * Close a stage, and remove the file that has the name of the copy.  Returns false if the file
- * could not be removed.  Then the next stage in the directory removes it.
+ * could not be removed.  restorestage_clean then tries again.
  */
 bool restorestage_close(struct restorestage *stage);
 void restorestage_release(struct restorestage *stage); /* as restorestage_close, for owned() */

@@ -134,6 +134,8 @@ static void refuses_what_is_not_below(void **state)
 	for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++)
 		assert_refused(place, outside[i], ERR_DENIED);
 	assert_refused(place, "ok/none/new", ERR_NOT_FOUND);
+	close(openat(place->fd, "ok/file", O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+	assert_refused(place, "ok/file/new", ERR_DENIED);
 	assert_int_equal(
 		restoreroots_open(&place->roots, STR("new"), &target, &place->err), -ERR_DENIED);
 	assert_int_equal(
