@@ -254,10 +254,15 @@ static int view_stat(struct view *view, struct str path, struct arena *arena, st
 /* -------------------------------------------------------------------- listing */
 
 struct names {
-	struct buf text;   /* the names, each ended by a NUL */
+	struct buf text;   /* the names, each with its d_type before it and a NUL behind it */
 	const char **list; /* sorted */
 	size_t n;
 };
+
+static unsigned char type_of_name(const char *name)
+{
+	return (unsigned char)name[-1];
+}
 
 static void free_names(struct names *names)
 {
@@ -276,6 +281,7 @@ static int read_names(int dir, const char *path, struct names *names, struct err
 	const struct dirent *found;
 
 	while (list && (found = at_list_next(list))) {
+		buf_addc(&names->text, (char)found->d_type);
 		buf_add(&names->text, found->d_name, strlen(found->d_name) + 1);
 		names->n++;
 	}
@@ -286,7 +292,7 @@ static int read_names(int dir, const char *path, struct names *names, struct err
 	names->list = mem_alloc((names->n + 1) * sizeof(*names->list));
 	const char *p = names->text.data;
 	for (size_t i = 0; i < names->n; i++, p += strlen(p) + 1)
-		names->list[i] = p;
+		names->list[i] = ++p;
 	qsort(names->list, names->n, sizeof(*names->list), compare_names);
 	return 0;
 }
@@ -303,14 +309,35 @@ static void free_batch(struct batch *batch)
 	arena_release(&batch->arena);
 }
 
+/*
+ * Set an entry from a name and its d_type.  Returns false if the caller of the view needs the other
+ * attributes, or if the file system does not tell types in listings.
+ */
+static bool entry_of_name(const struct dirview *self, const char *name, struct entry *entry)
+{
+	unsigned char type = type_of_name(name);
+
+	if (!self->view.names_only || type == DT_UNKNOWN)
+		return false;
+	*entry = (struct entry){
+		.name = str_of(name), .target = { "", 0 }, .type = entry_type_of(DTTOIF(type))
+	};
+	if (entry->type == ENTRY_DIR)
+		entry->content = ENTRY_TREE;
+	return true;
+}
+
 static void read_batch(const struct dirview *self, int dir, const struct names *names, size_t from,
 	struct batch *batch)
 {
 	arena_release(&batch->arena);
 	batch->n = 0;
 	for (size_t i = from; i < names->n && i < from + BATCH_MAX; i++)
-		batch->n += (size_t)read_entry(
-			self, dir, names->list[i], &batch->arena, &batch->entries[batch->n]);
+		if (entry_of_name(self, names->list[i], &batch->entries[batch->n]))
+			batch->n++;
+		else
+			batch->n += (size_t)read_entry(self, dir, names->list[i], &batch->arena,
+				&batch->entries[batch->n]);
 }
 
 static int visit_batch(const struct batch *batch, view_visit visit, void *arg, struct err *err)

@@ -295,6 +295,7 @@ static int run_find_files(
 	json_str(out, "pattern", req->pattern);
 	json_str(out, "base", req->path.given);
 	method_list_open(&search.list, ctx, out, "matches", req->cursor, req->max);
+	view->names_only = true;
 	int r = walk_tree(view, req->path.path, try_name, &search, err);
 	r = method_list_finish(&search.list, r, true);
 	if (r >= 0)

@@ -98,6 +98,9 @@ struct view_ops {
  *
  * sums: size and count of a directory include everything below it.
  *
+ * names_only: set by a caller that needs only names and types.  The other attributes of the entries
+ * that list passes may then be missing.
+ *
  * holes: set by a caller that needs the holes of files, which read then passes as bytes NULL.
  * Without it, read may pass zeros instead.
  */
@@ -105,6 +108,7 @@ struct view {
 	const struct view_ops *ops;
 	bool identified;
 	bool sums;
+	bool names_only;
 	bool holes;
 	const int *root; /* descriptor of the directory that the view shows; NULL: no directory */
 	uint64_t unread; /* number of files and directories that walk and search had to skip */

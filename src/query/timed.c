@@ -89,6 +89,7 @@ static int view_list(struct view *view, const struct entry *dir, struct str path
 	struct view *inner = timed_view(view)->inner;
 	struct listing listing = { timed_view(view)->limit, visit, arg };
 
+	inner->names_only = view->names_only;
 	return inner->ops->list(inner, dir, path, list_entry, &listing, err);
 }
 

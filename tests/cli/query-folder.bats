@@ -392,7 +392,7 @@ deep() {
 	as_nobody() { nobody "$STRATA" query --json --folder bk=bk "$@" >out.json 2>err.txt; }
 	as_nobody find_files snapshot=bk@a pattern='*'
 	is "$(jq -c '[[.matches[] | [.path, .type]], .unreadable]' out.json)" \
-		'[[["closed","dir"],["named","dir"],["named/y","unknown"],["w","file"],["z","file"]],1]'
+		'[[["closed","dir"],["named","dir"],["named/y","file"],["w","file"],["z","file"]],1]'
 	as_nobody list_dir snapshot=bk@a path=named
 	is "$(jq -c .entries out.json)" '[{"name":"y","type":"unknown"}]'
 	as_nobody content_grep snapshot=bk@a pattern=.
