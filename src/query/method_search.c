@@ -1,8 +1,7 @@
 /*
  * method_search - methods that search lines, in one snapshot or in all.
  *
- * grep_history compares each snapshot with the next one.  So a file is searched again only if it
- * changed.  Each content is read once, whatever paths had it.  Two lines of a path with the same
+ * grep_history reads each content once, whatever paths had it.  Two lines of a path with the same
  * text are one match, even if the line moves in the file.  The search keeps four tables:
  *
  *	lines      each (path, text) that was found, with its first and its last snapshot
@@ -10,7 +9,9 @@
  *	by_hash    for each content that was read, one of the elements of contents
  *	current    the content of each path in the current snapshot
  *
- * The last snapshot of a line is noted when a content with the line is replaced, or at the end.
+ * If only changed paths are searched, the last snapshot of a line is noted when a content with the
+ * line is replaced, or at the end.  Otherwise current is not used, and the last snapshot of a line
+ * is noted each time that the line is seen.
  */
 #include <stdlib.h>
 
@@ -241,30 +242,38 @@ static void note_last_seen(struct past *past, uint32_t content, uint32_t moment)
 }
 
 /*
- * Note the content that path has in the current snapshot.  entry is NULL if the snapshot does not
- * have the path.
+ * Set *content to the index of the content that path has in the current snapshot.  If path did not
+ * have this content before, find the lines in it.  entry is NULL if the snapshot does not have
+ * path.
  */
+static int find_content(struct past *past, struct str path, const struct entry *entry,
+	uint32_t *content, struct err *err)
+{
+	bool made;
+
+	*content = NOTHING;
+	if (!entry || entry->type != ENTRY_FILE || !entry->size || entry->content == ENTRY_UNREAD)
+		return 0;
+	*content = *keytable_at(&past->by_content, entry_path_hash(hash_prefix(&entry->hash), path),
+		(uint32_t)past->n_contents, &made);
+	int r = made ? add_content(past, path, entry, err) : 0;
+	return r < 0 ? r : 0;
+}
+
+/* Note the content that path has in the current snapshot, and that it has no other one there. */
 static int note_content(
 	struct past *past, struct str path, const struct entry *entry, struct err *err)
 {
-	uint64_t path_key = entry_path_hash(ENTRY_PATH_ROOT, path);
-	uint32_t content = NOTHING;
+	uint32_t content;
 	bool made;
-	int r = 0;
+	int r = find_content(past, path, entry, &content, err);
+	uint32_t *current =
+		keytable_at(&past->current, entry_path_hash(ENTRY_PATH_ROOT, path), NOTHING, &made);
 
-	if (entry && entry->type == ENTRY_FILE && entry->size && entry->content != ENTRY_UNREAD) {
-		uint64_t key = hash_prefix(&entry->hash);
-
-		content = *keytable_at(&past->by_content, entry_path_hash(key, path),
-			(uint32_t)past->n_contents, &made);
-		if (made)
-			r = add_content(past, path, entry, err);
-	}
-	uint32_t *current = keytable_at(&past->current, path_key, NOTHING, &made);
 	if (*current != content && past->moments.n > 1)
 		note_last_seen(past, *current, current_moment(past) - 1);
 	*current = content;
-	return r < 0 ? r : 0;
+	return r;
 }
 
 static int note_entry(void *arg, struct str path, const struct entry *entry, struct err *err)
@@ -277,27 +286,47 @@ static int note_change(void *arg, const struct treediff_change *change, struct e
 	return note_content(arg, change->path, change->b, err);
 }
 
-/*
- * Search the first snapshot completely.  In each later snapshot, search the paths that have changed
- * since the snapshot before.
- */
-static int search_changes(
-	struct past *past, const struct provider_snapshot *snapshot, struct err *err)
+/* Note that the lines of a file, if it is one, are in the current snapshot. */
+static int see_entry(void *arg, struct str path, const struct entry *entry, struct err *err)
 {
-	struct treediff_options options = { &past->req->path.path, 1, false };
-	struct err none = { 0 };
+	struct past *past = arg;
+	uint32_t content;
+	int r = find_content(past, path, entry, &content, err);
 
-	if (past->moments.n > 1)
-		return viewdiff_snapshots(past->req->dataset.provider,
-			past->moments.list[past->moments.n - 2].snapshot, snapshot->name, &options,
-			note_change, past, err);
-	int r = walk_tree(past->search.view, past->req->path.path, note_entry, past, &none);
+	note_last_seen(past, content, current_moment(past));
+	return r;
+}
+
+static int walk_snapshot(struct past *past, walk_visit visit, struct err *err)
+{
+	struct err none = { 0 };
+	int r = walk_tree(past->search.view, past->req->path.path, visit, past, &none);
+
 	/* A missing path is no error, since a later snapshot may have it. */
 	if (r < 0 && none.code != ERR_NOT_FOUND) {
 		*err = none;
 		return r;
 	}
 	return 0;
+}
+
+/*
+ * If the provider can compare snapshots fast, search the first snapshot completely, and in each
+ * later one the paths that have changed since the snapshot before.  Otherwise a comparison has to
+ * list both snapshots, so each snapshot is listed once instead.
+ */
+static int search_changes(
+	struct past *past, const struct provider_snapshot *snapshot, struct err *err)
+{
+	struct provider *provider = past->req->dataset.provider;
+	struct treediff_options options = { &past->req->path.path, 1, false };
+
+	if (!provider->ops->diff)
+		return walk_snapshot(past, see_entry, err);
+	if (past->moments.n == 1)
+		return walk_snapshot(past, note_entry, err);
+	return viewdiff_snapshots(provider, past->moments.list[past->moments.n - 2].snapshot,
+		snapshot->name, &options, note_change, past, err);
 }
 
 static int search_snapshot(void *arg, const struct provider_snapshot *snapshot, struct err *err)
