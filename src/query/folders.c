@@ -12,6 +12,16 @@
 
 #define NAME_PREFIX "@" /* samba's snapshots are called @GMT-2024.01.31-12.00.00 */
 
+struct moments {
+	struct moment {
+		char *name;
+		int64_t creation;
+	} * list;
+	size_t n, cap;
+	bool timed; /* all times are in the names */
+	uint64_t left_out;
+};
+
 struct folder {
 	struct provider provider;
 	char *name; /* name of the dataset */
@@ -19,6 +29,14 @@ struct folder {
 	/* the dataset begins at this directory of each snapshot; NULL: at the snapshot itself */
 	char *inner;
 	int fd;
+	/*
+	 * The snapshots that were found, which are valid as long as the folder has these times.  No
+	 * listing may be replaced while it is visited.
+	 */
+	struct moments kept;
+	struct statx kept_at;
+	bool is_kept;
+	unsigned visits; /* of kept that are going on */
 };
 
 struct folders {
@@ -34,19 +52,12 @@ static struct folder *folder_of(struct provider *provider)
 
 /* ------------------------------------------------------------------- snapshots */
 
-struct moments {
-	struct moment {
-		char *name;
-		int64_t creation;
-	} * list;
-	size_t n, cap;
-};
-
 static void free_moments(struct moments *moments)
 {
 	for (size_t i = 0; i < moments->n; i++)
 		free(moments->list[i].name);
 	free(moments->list);
+	*moments = (struct moments){ 0 };
 }
 
 /*
@@ -75,19 +86,22 @@ static bool lacks_inner(const struct folder *folder, int snapshot)
 }
 
 /*
- * Open the directory of a snapshot, and set *creation to its time.  Returns -1 if the name is not
- * that of a snapshot.
+ * Open the directory of a snapshot, and set *creation to its time.  *timed becomes false if the
+ * time is not in the name.  Returns -1 if the name is not that of a snapshot.
  */
-static int open_child(const struct folder *folder, const char *name, int64_t *creation)
+static int open_child(const struct folder *folder, const char *name, int64_t *creation, bool *timed)
 {
 	owned_fd int fd = at_name_open(folder->fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
 	struct statx stx;
 
-	if (fd < 0 || is_unfinished(str_of(name)) || at_fd_stat(fd, &stx) < 0 ||
-		lacks_inner(folder, fd))
+	if (fd < 0 || is_unfinished(str_of(name)) || lacks_inner(folder, fd))
 		return -1;
-	if (!snapname_time(str_of(name), creation))
-		*creation = when_of(stx.stx_mtime.tv_sec, stx.stx_mtime.tv_nsec);
+	if (snapname_time(str_of(name), creation))
+		return take_fd(&fd);
+	*timed = false;
+	if (at_fd_stat(fd, &stx) < 0)
+		return -1;
+	*creation = when_of(stx.stx_mtime.tv_sec, stx.stx_mtime.tv_nsec);
 	return take_fd(&fd);
 }
 
@@ -95,11 +109,14 @@ static int open_child(const struct folder *folder, const char *name, int64_t *cr
 static int open_known(
 	const struct folder *folder, const char *name, int64_t *creation, struct err *err)
 {
-	owned_mem char *prefixed = mem_printf(NAME_PREFIX "%s", name);
-	int fd = open_child(folder, name, creation);
+	bool timed;
+	int fd = open_child(folder, name, creation, &timed);
 
-	if (fd < 0)
-		fd = open_child(folder, prefixed, creation);
+	if (fd < 0) {
+		owned_mem char *prefixed = mem_printf(NAME_PREFIX "%s", name);
+
+		fd = open_child(folder, prefixed, creation, &timed);
+	}
 	return fd >= 0 ? fd : err_set(err, ERR_NOT_FOUND, "no snapshot '%.80s'", name);
 }
 
@@ -125,7 +142,7 @@ static const char *known_name(const struct folder *folder, const char *name)
 	return !taken && snapname_is_snapshot(str_of(name)) ? name : NULL;
 }
 
-static int collect_moments(struct folder *folder, struct moments *moments, struct err *err)
+static int collect_moments(const struct folder *folder, struct moments *moments, struct err *err)
 {
 	int fd = at_open(folder->fd, ".", O_RDONLY | O_DIRECTORY, err);
 	owned(at_list_closep) DIR *list = at_list_take(fd);
@@ -134,15 +151,16 @@ static int collect_moments(struct folder *folder, struct moments *moments, struc
 
 	if (fd < 0)
 		return fd;
-	folder->provider.left_out = 0;
+	moments->timed = true;
 	while (list && (found = at_list_next(list))) {
-		owned_fd int child = open_child(folder, found->d_name, &moment.creation);
-		const char *known = known_name(folder, found->d_name);
+		owned_fd int child =
+			open_child(folder, found->d_name, &moment.creation, &moments->timed);
+		const char *known = child < 0 ? NULL : known_name(folder, found->d_name);
 
 		if (child < 0)
 			continue;
 		if (!known) {
-			folder->provider.left_out++;
+			moments->left_out++;
 			continue;
 		}
 		moment.name = mem_strdup(known);
@@ -156,22 +174,73 @@ static int collect_moments(struct folder *folder, struct moments *moments, struc
 	return 0;
 }
 
-static int snapshots(
-	struct provider *provider, provider_snapshot_visit visit, void *arg, struct err *err)
-{
-	owned(free_moments) struct moments moments = { 0 };
-	int r = collect_moments(folder_of(provider), &moments, err);
+/* A change within this time after another one may leave the times of a directory as they are. */
+#define CLOCK_STEP (2 * WHEN_SECOND)
 
-	for (size_t i = 0; r == 0 && i < moments.n; i++) {
+/* Whether a directory has not changed since it was listed, and can have changed only visibly. */
+static bool is_unchanged(const struct statx *listed, const struct statx *now)
+{
+	return listed->stx_ino == now->stx_ino &&
+	       listed->stx_mtime.tv_sec == now->stx_mtime.tv_sec &&
+	       listed->stx_mtime.tv_nsec == now->stx_mtime.tv_nsec &&
+	       listed->stx_ctime.tv_sec == now->stx_ctime.tv_sec &&
+	       listed->stx_ctime.tv_nsec == now->stx_ctime.tv_nsec;
+}
+
+/*
+ * List the snapshots, unless the last listing is still valid.  It is kept only if no time is that
+ * of a directory, and if no snapshot depends on what is in it, because the folder itself shows no
+ * such change.
+ */
+static int find_moments(struct folder *folder, struct err *err)
+{
+	struct statx stx;
+	int r = at_fd_stat(folder->fd, &stx);
+
+	if (r < 0)
+		return err_number(err, -r, "read the attributes of '%.200s'", folder->path);
+	if (folder->is_kept && is_unchanged(&folder->kept_at, &stx))
+		return 0;
+	free_moments(&folder->kept);
+	r = collect_moments(folder, &folder->kept, err);
+	folder->kept_at = stx;
+	folder->is_kept =
+		r >= 0 && folder->kept.timed && !folder->inner &&
+		when_of(stx.stx_ctime.tv_sec, stx.stx_ctime.tv_nsec) + CLOCK_STEP < when_coarse();
+	return r;
+}
+
+static int visit_moments(
+	const struct moments *moments, provider_snapshot_visit visit, void *arg, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < moments->n; i++) {
 		struct provider_snapshot snapshot = {
-			.name = moments.list[i].name,
-			.creation = moments.list[i].creation,
+			.name = moments->list[i].name,
+			.creation = moments->list[i].creation,
 			.used = -1,
 			.refer = -1,
 		};
 		r = visit(arg, &snapshot, err);
 	}
 	return r < 0 ? r : 0;
+}
+
+static int snapshots(
+	struct provider *provider, provider_snapshot_visit visit, void *arg, struct err *err)
+{
+	struct folder *folder = folder_of(provider);
+	/* A visit may ask for the snapshots again, while the listing is kept for it. */
+	int r = folder->visits ? 0 : find_moments(folder, err);
+
+	if (r < 0)
+		return r;
+	provider->left_out = folder->kept.left_out;
+	folder->visits++;
+	r = visit_moments(&folder->kept, visit, arg, err);
+	folder->visits--;
+	return r;
 }
 
 static int resolve(struct provider *provider, const char *name, struct arena *arena,
@@ -251,6 +320,7 @@ static struct folder *find_folder(const struct folders *folders, const char *nam
 
 static void free_folder(struct folder *folder)
 {
+	free_moments(&folder->kept);
 	close_fd(&folder->fd);
 	free(folder->inner);
 	free(folder->path);

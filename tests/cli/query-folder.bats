@@ -418,3 +418,36 @@ deep() {
 	as_nobody find_files snapshot=bk@a pattern='*'
 	is "$(jq -c .unreadable out.json)" null
 }
+
+# answer N: wait for line N of the agent's answers, and print it.
+answer() {
+	for _ in {1..500}; do
+		[ "$(wc -l <answers)" -lt "$1" ] || break
+		sleep 0.02
+	done
+	sed -n "$1p" answers
+}
+
+@test "an agent that keeps the listing of a folder sees a change of the folder" {
+	mkdir -p bk/2024-01-01 bk/2024-01-02
+	sleep 2.1
+	mkfifo requests
+	touch answers
+	"$STRATA_AGENT" query --folder bk=bk <requests >>answers &
+	agent=$!
+	exec 7>requests
+	list='{"jsonrpc":"2.0","id":1,"method":"list_snapshots"}'
+	echo "$list" >&7
+	is "$(answer 1 | jq -c '[.result.snapshots[].snap]')" '["2024-01-01","2024-01-02"]'
+	echo "$list" >&7
+	is "$(answer 2 | jq -c '[.result.snapshots[].snap]')" '["2024-01-01","2024-01-02"]'
+	mkdir bk/2024-01-03
+	rmdir bk/2024-01-01
+	echo "$list" >&7
+	is "$(answer 3 | jq -c '[.result.snapshots[].snap]')" '["2024-01-02","2024-01-03"]'
+	mv bk/2024-01-03 bk/2024-01-04
+	echo "$list" >&7
+	is "$(answer 4 | jq -c '[.result.snapshots[].snap]')" '["2024-01-02","2024-01-04"]'
+	exec 7>&-
+	wait $agent
+}
