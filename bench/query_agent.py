@@ -2,18 +2,21 @@
 """query_agent.py DATASET ROOT RUNS AGENT... - ask an agent each question that walks snapshots, for row 21.
 
 AGENT serves requests on its standard input, and knows the folder ROOT as DATASET.  The same questions are answered by
-walks written here, as one would write them for a few backups.  Prints a line of JSON for each method: the processor
+walks written here, which keep to the same rules.  Prints a line of JSON for each method: the processor
 time in microseconds of the agent with its processes, and of the walk, both the median of RUNS, after one of each that
 does not count; the time until the answer; and whether both gave the same answer.  The last line has the memory of the
 agent in KiB: of all its processes together, and the most that one ever had.
 """
 
+import contextlib
+import datetime
 import difflib
 import fnmatch
 import hashlib
 import json
 import os
 import re
+import stat
 import statistics
 import subprocess
 import sys
@@ -52,8 +55,8 @@ class Agent:
         total = 0
         for pid in self.pids():
             for thread in os.listdir(f"/proc/{pid}/task"):
-                with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as stat:
-                    total += int(stat.read().split()[0])
+                with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as times:
+                    total += int(times.read().split()[0])
         return total / 1000
 
     def memory(self):
@@ -73,118 +76,200 @@ class Agent:
 
 # --- the same questions, answered by walks
 
-def files_below(top):
-    for where, _, names in os.walk(top):
-        for name in names:
-            yield os.path.join(where, name)
+# As the agent does, the walks follow no symbolic link in any component, open nothing but directories and regular files,
+# find the snapshots and their times anew for each question, and end with the text of the reply.
+
+FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+DIRECTORY = FILE | os.O_DIRECTORY
 
 
-def read(path):
-    with open(path, "rb") as file:
-        return file.read()
+@contextlib.contextmanager
+def opened(path, flags, where=None):
+    handle = os.open(path, flags, dir_fd=where)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def parent_of(root, path):
+    """The directory that has the last name of path, reached without a symbolic link, and this name."""
+    names = [name for name in path.split("/") if name]
+    with contextlib.ExitStack() as stack:
+        here = root
+        for name in names[:-1]:
+            here = stack.enter_context(opened(name, DIRECTORY, here))
+        yield here, names[-1] if names else "."
+
+
+def stat_below(root, path):
+    try:
+        with parent_of(root, path) as (here, name):
+            return os.stat(name, dir_fd=here, follow_symlinks=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def read_in(here, name):
+    with opened(name, FILE, here) as handle:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return b""
+        with open(handle, "rb", closefd=False) as file:
+            return file.read()
+
+
+def read_below(root, path):
+    with parent_of(root, path) as (here, name):
+        return read_in(here, name)
+
+
+def files_of(root):
+    """The files below a directory: the path, the directory that has it, and its name."""
+    for where, folders, names, handle in os.fwalk(".", dir_fd=root):
+        folders.sort()
+        for name in sorted(names):
+            yield os.path.join(where, name)[2:], handle, name
+
+
+def row_of(snapshot, creation, found):
+    row = {"snapshot": snapshot, "creation": creation, "present": found is not None}
+    if found:
+        row.update(size=found.st_size, mtime=int(found.st_mtime), is_symlink=stat.S_ISLNK(found.st_mode))
+    return row
 
 
 class Walks:
     def __init__(self, root):
         self.root = root
-        self.snapshots = sorted(os.listdir(root))
 
-    def path(self, snapshot, path=""):
-        return os.path.join(self.root, snapshot, path)
+    def snapshots(self):
+        found = []
+        with opened(self.root, DIRECTORY) as root:
+            for name in os.listdir(root):
+                if stat.S_ISDIR(os.stat(name, dir_fd=root, follow_symlinks=False).st_mode):
+                    when = datetime.datetime.strptime(name, "%Y-%m-%d").replace(tzinfo=datetime.timezone.utc)
+                    found.append((int(when.timestamp()), name))
+        return sorted(found)
 
-    def each(self, path):
-        for snapshot in self.snapshots:
-            try:
-                yield snapshot, os.lstat(self.path(snapshot, path))
-            except FileNotFoundError:
-                yield snapshot, None
+    @contextlib.contextmanager
+    def snapshot(self, name):
+        with opened(self.root, DIRECTORY) as root, opened(name, DIRECTORY, root) as handle:
+            yield handle
+
+    def each(self):
+        snapshots = self.snapshots()
+        with opened(self.root, DIRECTORY) as root:
+            for creation, name in snapshots:
+                with opened(name, DIRECTORY, root) as handle:
+                    yield name, creation, handle
 
     def list_dir(self, snapshot, path):
-        names = sorted(os.listdir(self.path(snapshot, path)))
-        return [(name, os.lstat(self.path(snapshot, os.path.join(path, name))).st_mtime) for name in names]
+        rows = []
+        with self.snapshot(snapshot) as root, parent_of(root, path) as (above, last), opened(last, DIRECTORY, above) as here:
+            for name in sorted(os.listdir(here)):
+                found = os.stat(name, dir_fd=here, follow_symlinks=False)
+                kind = "dir" if stat.S_ISDIR(found.st_mode) else "file"
+                rows.append({"name": name, "type": kind, "size": found.st_size, "mtime": int(found.st_mtime),
+                             "mode": stat.S_IMODE(found.st_mode)})
+        return rows
 
     def find_files(self, snapshot, pattern):
-        return [path for path in files_below(self.path(snapshot)) if fnmatch.fnmatch(os.path.basename(path), pattern)]
+        with self.snapshot(snapshot) as root:
+            return [{"path": path, "name": name} for path, _, name in files_of(root) if fnmatch.fnmatch(name, pattern)]
 
     def content_grep(self, snapshot, pattern):
         wanted, found = re.compile(pattern), []
-        for path in sorted(files_below(self.path(snapshot))):
-            for number, line in enumerate(read(path).decode().splitlines(), 1):
-                if wanted.search(line):
-                    found.append((path, number, line))
+        with self.snapshot(snapshot) as root:
+            for path, here, name in files_of(root):
+                for number, line in enumerate(read_in(here, name).decode().splitlines(), 1):
+                    if wanted.search(line):
+                        found.append({"path": path, "line": number, "text": line})
         return found
 
     def sizes(self, snapshot):
         sums = {}
-        top = self.path(snapshot)
-        for path in files_below(top):
-            size = os.lstat(path).st_size
-            while path != top:
-                sums[path] = sums.get(path, 0) + size
-                path = os.path.dirname(path)
+        with self.snapshot(snapshot) as root:
+            for path, here, name in files_of(root):
+                size = os.stat(name, dir_fd=here, follow_symlinks=False).st_size
+                while path:
+                    sums[path] = sums.get(path, 0) + size
+                    path = os.path.dirname(path)
         return sums
 
     def size_breakdown(self, snapshot):
-        top = self.path(snapshot)
-        return {path: size for path, size in self.sizes(snapshot).items() if os.path.dirname(path) == top}
+        return [{"name": path, "bytes": size} for path, size in self.sizes(snapshot).items() if "/" not in path]
 
     def top_consumers(self, snapshot):
-        return sorted(self.sizes(snapshot).items(), key=lambda item: -item[1])[:20]
+        largest = sorted(self.sizes(snapshot).items(), key=lambda item: -item[1])[:20]
+        return [{"path": path, "bytes": size} for path, size in largest]
 
     def file_history(self, path):
-        return [(snapshot, stat and (stat.st_size, int(stat.st_mtime))) for snapshot, stat in self.each(path)]
+        return [row_of(name, creation, stat_below(root, path)) for name, creation, root in self.each()]
 
     def snapshots_containing(self, path):
-        return [row for row in self.file_history(path) if row[1]]
+        return [row for row in self.file_history(path) if row["present"]]
 
     def versions_of(self, path):
         versions = {}
-        for snapshot, stat in self.each(path):
-            if stat:
-                versions.setdefault(hashlib.sha256(read(self.path(snapshot, path))).hexdigest(), []).append(snapshot)
-        return versions
+        for name, creation, root in self.each():
+            if stat_below(root, path):
+                key = hashlib.sha256(read_below(root, path)).hexdigest()
+                versions.setdefault(key, []).append({"snapshot": name, "creation": creation})
+        return [{"sha256": key, "snapshots": snapshots} for key, snapshots in versions.items()]
 
     def file_diff(self, first, second, path):
-        texts = [read(self.path(snapshot, path)).decode().splitlines(True) for snapshot in (first, second)]
+        texts = []
+        for name in (first, second):
+            with self.snapshot(name) as root:
+                texts.append(read_below(root, path).decode().splitlines(True))
         return list(difflib.unified_diff(*texts))
 
     def contents(self, snapshot):
-        top = self.path(snapshot)
-        return {os.path.relpath(path, top): hashlib.sha256(read(path)).digest() for path in files_below(top)}
+        with self.snapshot(snapshot) as root:
+            return {path: hashlib.sha256(read_in(here, name)).digest() for path, here, name in files_of(root)}
 
     def diff_snapshots(self, first, second):
         a, b = self.contents(first), self.contents(second)
-        return [path for path in a.keys() | b.keys() if a.get(path) != b.get(path)]
+        return [path for path in sorted(a.keys() | b.keys()) if a.get(path) != b.get(path)]
 
     def find_deleted(self):
-        tops = [self.path(snapshot) for snapshot in (self.snapshots[0], self.snapshots[-1])]
-        a, b = ({os.path.relpath(path, top) for path in files_below(top)} for top in tops)
-        return sorted(a - b)
+        snapshots, found = self.snapshots(), []
+        for _, name in (snapshots[0], snapshots[-1]):
+            with self.snapshot(name) as root:
+                found.append({path for path, _, _ in files_of(root)})
+        return sorted(found[0] - found[1])
 
     def bisect_change(self, path):
-        low, high = 0, len(self.snapshots) - 1
-        value = [os.path.exists(self.path(self.snapshots[end], path)) for end in (low, high)]
-        while value[0] != value[1] and high - low > 1:
+        snapshots = self.snapshots()
+
+        def exists(at):
+            with self.snapshot(snapshots[at][1]) as root:
+                return stat_below(root, path) is not None
+
+        low, high = 0, len(snapshots) - 1
+        first = exists(low)
+        if first == exists(high):
+            return None
+        while high - low > 1:
             middle = (low + high) // 2
-            if os.path.exists(self.path(self.snapshots[middle], path)) == value[0]:
-                low = middle
-            else:
-                high = middle
-        return self.snapshots[high]
+            low, high = (middle, high) if exists(middle) == first else (low, middle)
+        return {"from": snapshots[low], "to": snapshots[high]}
 
     def grep_history(self, pattern):
         wanted, found = re.compile(pattern), {}
-        for snapshot in self.snapshots:
-            for path in files_below(self.path(snapshot)):
-                for line in read(path).decode().splitlines():
+        for snapshot, _, root in self.each():
+            for path, here, name in files_of(root):
+                for line in read_in(here, name).decode().splitlines():
                     if wanted.search(line):
-                        found.setdefault((os.path.relpath(path, self.path(snapshot)), line), []).append(snapshot)
-        return found
+                        found.setdefault((path, line), []).append(snapshot)
+        return [{"path": key[0], "text": key[1], "first": seen[0], "last": seen[-1]} for key, seen in found.items()]
 
 
 def questions(dataset, walks):
     """Method, its parameters, the walk, and how many rows each answer has."""
-    first, last = walks.snapshots[0], walks.snapshots[-1]
+    snapshots = walks.snapshots()
+    first, last = snapshots[0][1], snapshots[-1][1]
     whole = f"{dataset}@{last}"
     path, gone = "src/d000/f00007.c", walks.find_deleted()[0]
     rare = "probe probe probe"
@@ -224,6 +309,7 @@ def main():
             agent_cpu.append(agent.cpu() - before)
             began = time.process_time()
             walked = walk()
+            json.dumps(walked)
             walk_cpu.append((time.process_time() - began) * 1e6)
         print(json.dumps({
             "method": method,
