@@ -95,6 +95,26 @@ home() {
 	is "$(q '[.datasets[] | select(.name == "'"$(of home)"'") | .avail > 1000000]' list_datasets)" '[true]'
 }
 
+@test "what snapper itself makes is read" {
+	disk
+	need snapper
+	vol create disk/.snapshots
+	mkdir -p etc/default etc/snapper/configs
+	echo 'SNAPPER_CONFIGS="test"' >etc/default/snapper
+	printf 'SUBVOLUME="/disk"\nFSTYPE="btrfs"\n' >etc/snapper/configs/test
+	create() { command snapper --no-dbus --root "$PWD" -c test create "$@"; }
+	echo one >disk/f
+	create -d 'a <b> & "c" é' -c number -u key=value
+	create --type pre -d $'two\nlines'
+	echo two >disk/f
+	create --type post --pre-number 2
+	is "$(q '[.snapshots[] | [.snap, .kind, .message, .cleanup]]' list_snapshots dataset="$(of disk)")" \
+		'[["1","single","a <b> & \"c\" é","number"],["2","pre","two lines",null],["3","post",null,null]]'
+	is "$(q '[.versions[] | [.snapshots[].snapshot]]' versions_of dataset="$(of disk)" path=f)" \
+		'[["~/disk@1","~/disk@2"],["~/disk@3"]]'
+	is "$(q '[.deleted[].path]' find_deleted dataset="$(of disk)")" '[]'
+}
+
 @test "the methods that follow a path answer on btrfs" {
 	home
 	dataset=$(of home)
