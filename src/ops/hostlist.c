@@ -11,6 +11,7 @@
 #include "ops/op.h"
 #include "ops/requests.h"
 #include "rpc/hostclient.h"
+#include "rpc/hostreply.h"
 
 #define AT_ONCE 16
 #define TIMEOUT 15 /* seconds until a host that does not answer is given up */
@@ -38,7 +39,7 @@ struct trial {
 
 static void note_failure(struct trial *trial, struct str value)
 {
-	(void)hostclient_error(trial->host->name, value, NULL, &trial->check.err);
+	(void)hostreply_error(trial->host->name, value, NULL, &trial->check.err);
 	trial->done = true;
 }
 

@@ -9,6 +9,7 @@
 #include "core/own.h"
 #include "core/when.h"
 #include "query/method.h"
+#include "rpc/hostreply.h"
 
 #define PROTOCOL "1"
 #define SENDS_MAX 3 /* number of times that one request is sent, over several connections */
@@ -328,31 +329,6 @@ static void open_link(struct hostclient *client)
 
 /* --- replies --- */
 
-/* Find the parts of a reply.  Returns false if the line is not a reply. */
-static bool split_reply(struct str line, uint64_t *id, bool *failed, struct str *value)
-{
-	struct jsonread_parts parts;
-	struct err ignored = { 0 };
-	struct str key, part;
-	bool has_id = false, has_value = false;
-	int r = jsonread_parts_init(&parts, line, &ignored);
-
-	if (r < 0 || *line.ptr != '{')
-		return false;
-	while ((r = jsonread_parts_next(&parts, &key, &part, &ignored)) > 0) {
-		if (str_eq(key, STR("id"))) {
-			has_id = part.len && part.len < 20 &&
-				 strspn(part.ptr, "0123456789") >= part.len;
-			*id = has_id ? strtoull(part.ptr, NULL, 10) : 0;
-		} else if (str_eq(key, STR("result")) || str_eq(key, STR("error"))) {
-			has_value = true;
-			*failed = *key.ptr == 'e';
-			*value = part;
-		}
-	}
-	return r == 0 && has_id && has_value;
-}
-
 /* Check the reply to agent_info, which is the first request. */
 static int greet(struct hostclient *client, bool failed, struct str value, struct err *err)
 {
@@ -378,18 +354,16 @@ static int greet(struct hostclient *client, bool failed, struct str value, struc
 
 static int take_reply(struct hostclient *client, struct str line, struct err *err)
 {
-	struct str value = { 0 };
-	bool failed = false;
-	uint64_t id = 0;
+	struct hostreply reply;
 
-	if (!split_reply(line, &id, &failed, &value))
+	if (!hostreply_read(line, &reply))
 		return hostlink_refuse_line(client->link, line, err);
-	if (id == FIRST_ID)
-		return client->answered ? 0 : greet(client, failed, value, err);
+	if (reply.id == FIRST_ID)
+		return client->answered ? 0 : greet(client, reply.failed, reply.value, err);
 	for (size_t i = 0; i < client->count; i++)
-		if (client->list[i].id == id && client->list[i].sent) {
+		if (client->list[i].id == reply.id && client->list[i].sent) {
 			client->attempts = 0;
-			answer(client, i, failed, value);
+			answer(client, i, reply.failed, reply.value);
 			return 0;
 		}
 	/* This is the reply to a request that has been refused meanwhile. */
@@ -493,51 +467,6 @@ const char *hostclient_version(const struct hostclient *client)
 
 /* --- one question --- */
 
-static int code_of(int64_t code)
-{
-	switch (code) {
-	case RPC_PARAMS:
-		return ERR_INVALID;
-	case RPC_NO_METHOD:
-		return ERR_USAGE;
-	case RPC_QUERY_NO_PATH:
-		return ERR_NOT_FOUND;
-	default:
-		return ERR_SYSTEM;
-	}
-}
-
-int hostclient_error(const char *host, struct str value, struct buf *data, struct err *err)
-{
-	owned(jsonread_freep) struct jsonread *error =
-		jsonread_new_max(value, HOSTLINK_LINE_MAX, err);
-	const struct jsonread *more = NULL;
-	struct str message = STR("it gives no reason"), hint = { 0 };
-	int64_t code = RPC_INTERNAL;
-
-	if (!error)
-		return err_context(err, "host '%s'", host);
-	(void)jsonread_get_str(error, "message", &message);
-	(void)jsonread_get_int(error, "code", &code);
-	/* The message of an error of the connection already names the host. */
-	err_set(err, code_of(code), "%.*s", (int)(message.len < 480 ? message.len : 480),
-		message.ptr);
-	if (!str_starts(message, STR("host '")))
-		err_context(err, "host '%s'", host);
-	if (code == RPC_QUERY_ENDED)
-		err->errno_value = ETIMEDOUT;
-	(void)jsonread_get_object(error, "data", &more);
-	if (more && jsonread_get_str(more, "hint", &hint) == JSONREAD_FOUND)
-		err_hint(err, "%.*s", (int)(hint.len < 250 ? hint.len : 250), hint.ptr);
-	if (more && data) {
-		struct str raw = jsonread_raw(more, value);
-
-		if (raw.len > 2)
-			buf_add(data, raw.ptr + 1, raw.len - 2);
-	}
-	return -(int)err->code;
-}
-
 struct call {
 	bool done, failed;
 	struct buf value;
@@ -572,7 +501,7 @@ int hostclient_call(const struct hosts_host *host, const struct hostlink_options
 	}
 	struct str value = { call.value.data, call.value.len };
 	if (call.failed)
-		r = hostclient_error(host->name, value, data, err);
+		r = hostreply_error(host->name, value, data, err);
 	else
 		buf_add(result, value.ptr, value.len);
 	buf_release(&call.value);

@@ -62,15 +62,9 @@ const struct hostlink_start *hostclient_started(const struct hostclient *client)
 const char *hostclient_version(const struct hostclient *client);
 
 /*
- * Fill in err from an error object of JSON-RPC.  The members of its "data" are appended to data,
- * which may be NULL.
- */
-int hostclient_error(const char *host, struct str value, struct buf *data, struct err *err);
-
-/*
  * Ask one question and wait for the answer.  On success, returns 0 and sets result to a JSON text.
  * Otherwise returns the error of the agent or of the connection, and fills in err and data as
- * hostclient_error does.
+ * hostreply_error does.
  */
 int hostclient_call(const struct hosts_host *host, const struct hostlink_options *options,
 	const char *method, struct str params, struct buf *result, struct buf *data,

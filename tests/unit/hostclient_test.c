@@ -1,9 +1,4 @@
-/*
- * hostclient: requests to an agent whose connection may be lost.
- *
- * The agent is a script, which runs as the agent of a local host.  It does what a request says:
- * "die" ends it, "wait" gives no answer, anything else is repeated.  A file has everything it read.
- */
+/* hostclient: requests to an agent whose connection may be lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +13,7 @@
 #include "core/arena.h"
 #include "core/own.h"
 #include "core/when.h"
+#include "fakeagent_fixture.h"
 #include "rpc/hostclient.h"
 #include "tempdir_fixture.h"
 
@@ -53,37 +49,8 @@ static void take_notice(void *arg, const char *text)
 
 static void write_agent(struct place *place, const char *text)
 {
-	FILE *file = fopen(place->agent, "w");
-
-	assert_non_null(file);
-	assert_true(fprintf(file, "#!/bin/sh\ncd %s\n%s\n", place->dir, text) > 0);
-	assert_int_equal(fclose(file), 0);
-	assert_int_equal(chmod(place->agent, 0755), 0);
+	assert_int_equal(fakeagent_write(place->dir, text), 0);
 }
-
-/* "die" in the name of a file of the directory has the agent die only once. */
-#define AGENT                                                                                      \
-	"echo start >>log\n"                                                                       \
-	"while read -r line; do\n"                                                                 \
-	"  printf '%s\\n' \"$line\" >>log\n"                                                       \
-	"  id=${line#*'\"id\":'}; id=${id%%,*}\n"                                                  \
-	"  case $line in\n"                                                                        \
-	"  *agent_info*) echo '{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":"                          \
-	"{\"agent_version\":\"7\",\"protocol_version\":\"1\"}}';;\n"                               \
-	"  *die-once*) [ -e died ] || { : >died; echo gone >&2; exit 3; }; echo "                  \
-	"\"{\\\"id\\\":$id,\\\"result\\\":{}}\";;\n"                                               \
-	"  *die*) echo gone >&2; exit 3;;\n"                                                       \
-	"  *wait*) ;;\n"                                                                           \
-	"  *cancel*) id=${line##*'\"id\":'}; id=${id%%\\}*}; echo "                                \
-	"\"{\\\"id\\\":$id,\\\"error\\\":{\\\"code\\\":-32003,\\\"message\\\":\\\"cancelled\\\"}}" \
-	"\";;\n"                                                                                   \
-	"  *wrong*) echo \"{\\\"id\\\":$id,\\\"error\\\":{\\\"code\\\":-32002,\\\"message\\\":"    \
-	"\\\"no path\\\",\\\"data\\\":{\\\"hint\\\":\\\"look\\\"}}}\";;\n"                         \
-	"  *noise*) echo noise;;\n"                                                                \
-	"  *) printf '{\"id\":%s,\"result\":%s}\\n' $id \"${line##*params\\\":}\" | sed "          \
-	"'s/}}$/}/';;\n"                                                                           \
-	"  esac\n"                                                                                 \
-	"done"
 
 static int make_place(void **state)
 {
@@ -94,7 +61,7 @@ static int make_place(void **state)
 		return -1;
 	place->dir = arena_strdup(&place->arena, dir);
 	place->agent = arena_printf(&place->arena, "%s/agent", dir);
-	write_agent(place, AGENT);
+	write_agent(place, FAKEAGENT);
 	place->host = (struct hosts_host){ .name = "here", .transport = HOSTS_LOCAL };
 	place->options = (struct hostlink_options){ .agent_file = place->agent, .start_ms = 20000 };
 	place->face = (struct hostclient_face){ take_answer, take_notice, place };
@@ -302,7 +269,7 @@ static void refuses_what_is_no_reply(void **state)
 			fail_msg("%s", place->value[i]);
 	}
 	assert_int_equal(place->notices, 0);
-	write_agent(place, AGENT);
+	write_agent(place, FAKEAGENT);
 	ask(place, 6, "list_dir", "{\"a\":\"noise\"}");
 	await_answers(place, 7);
 	assert_non_null(strstr(place->value[6], "the agent sends a line that is no reply"));
