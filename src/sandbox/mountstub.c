@@ -267,15 +267,16 @@ static bool is_untouched(const struct mountplan_stub *stub)
 
 static void remove_stub(const struct mountplan_stub *stub)
 {
-	struct statx stx;
-
-	if (at_fd_stat(stub->dir, &stx) < 0)
-		return;
-	if (is_untouched(stub) &&
-		unlinkat(stub->dir, stub->name, stub->is_dir ? AT_REMOVEDIR : 0) == 0)
-		stub_keep_times(stub->dir, &stx);
-	else
+	if (!is_untouched(stub) ||
+		unlinkat(stub->dir, stub->name, stub->is_dir ? AT_REMOVEDIR : 0) < 0)
 		(void)fremovexattr(stub->fd, STUB_XATTR);
+}
+
+static bool are_siblings(const struct mountplan_stub *a, const struct mountplan_stub *b)
+{
+	size_t dir = strlen(a->path) - strlen(a->name);
+
+	return dir == strlen(b->path) - strlen(b->name) && !memcmp(a->path, b->path, dir);
 }
 
 /*
@@ -286,6 +287,9 @@ void mountstub_remove_all(struct mountplan_made *made)
 {
 	if (made->stubs_removed)
 		return;
+	struct statx before;
+	bool known = false;
+
 	made->stubs_removed = true;
 	(void)lock_byte(made->stub_locks, CHANGING, F_WRLCK, true);
 	/* Go backwards, since a directory was made before its entries. */
@@ -293,9 +297,16 @@ void mountstub_remove_all(struct mountplan_made *made)
 		const struct mountplan_stub *stub = &made->stubs[i];
 		off_t byte = byte_of(stub->path);
 
-		if (lock_byte(made->stub_locks, byte, F_WRLCK, false))
+		/* Most stubs of a directory follow each other, so its times are set back once. */
+		if (!known)
+			known = at_fd_stat(stub->dir, &before) == 0;
+		if (known && lock_byte(made->stub_locks, byte, F_WRLCK, false))
 			remove_stub(stub);
 		(void)lock_byte(made->stub_locks, byte, F_UNLCK, false);
+		if (known && (!i || !are_siblings(stub, stub - 1))) {
+			stub_keep_times(stub->dir, &before);
+			known = false;
+		}
 	}
 	(void)lock_byte(made->stub_locks, CHANGING, F_UNLCK, false);
 }
