@@ -218,6 +218,8 @@ static int note_only(void *arg, const struct provider_dataset *dataset, struct e
 {
 	struct only *only = arg;
 
+	if (!snapname_is_dataset(str_of(dataset->name)))
+		return 0;
 	buf_clear(&only->name);
 	buf_adds(&only->name, dataset->name);
 	return ++only->count > 1;
@@ -226,12 +228,15 @@ static int note_only(void *arg, const struct provider_dataset *dataset, struct e
 struct provider *registry_default(struct registry *registry, struct err *err)
 {
 	struct only only = { .name = BUF_INIT };
+	const struct registry_family *at;
 	struct provider *provider = NULL;
 	int r = 0;
 
 	if (registry->main)
 		return registry_find(registry, str_of(registry->main), err);
-	r = registry_datasets(registry, note_only, &only, NULL, err);
+	for (size_t i = 0; r == 0 && !only.count && (at = registry_family_at(registry, i)); i++)
+		if (at->usable)
+			r = at->family->ops->datasets(at->family, note_only, &only, err);
 	if (r >= 0 && only.count != 1)
 		err_set(err, ERR_INVALID, "the snapshot needs its dataset: DATASET@NAME");
 	else if (r >= 0)

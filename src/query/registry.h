@@ -19,11 +19,7 @@ struct registry {
 	size_t n_families, cap_families;
 	struct provider **open;
 	size_t n_open, cap_open;
-	/*
-	 * the dataset for a snapshot that is named without one; NULL: there must be only one
-	 * dataset
-	 */
-	const char *main;
+	const char *main; /* a dataset, see registry_default; NULL: none */
 };
 
 /* Add a family, which is closed with the registry. */
@@ -47,7 +43,10 @@ struct str registry_failure(const struct registry *registry);
  * provider.
  */
 struct provider *registry_find(struct registry *registry, struct str dataset, struct err *err);
-/* Returns the provider for a snapshot that is named without its dataset, or NULL on error. */
+/*
+ * Returns the provider for a snapshot that is named without its dataset, or NULL on error.  If
+ * there is no main dataset, it is the only dataset of the first family that has any.
+ */
 struct provider *registry_default(struct registry *registry, struct err *err);
 /*
  * Visit all datasets that registry_find can find.  visit may return 1 to stop without an error.

@@ -185,7 +185,7 @@ static void passes_on_why_a_family_failed(void **state)
 	registry_release(&registry);
 }
 
-static void means_the_main_or_the_only_dataset_without_a_name(void **state)
+static void means_the_main_or_the_only_dataset_of_a_family_without_a_name(void **state)
 {
 	static const char *const single[] = { "only", NULL };
 	struct fake a = fake_new(single), b = fake_new(two);
@@ -198,12 +198,17 @@ static void means_the_main_or_the_only_dataset_without_a_name(void **state)
 	err = (struct err){ 0 };
 	assert_ptr_equal(registry_default(&registry, &err), &a.provider);
 	registry_add(&registry, &b.family);
-	assert_null(registry_default(&registry, &err));
+	assert_ptr_equal(registry_default(&registry, &err), &a.provider);
+	struct registry other = { 0 };
+	registry_add(&other, &b.family);
+	registry_add(&other, &a.family);
+	assert_null(registry_default(&other, &err));
 	assert_int_equal(err.code, ERR_INVALID);
 	err = (struct err){ 0 };
 	registry.main = "two";
 	assert_ptr_equal(registry_default(&registry, &err), &b.provider);
 	registry_release(&registry);
+	registry_release(&other);
 }
 
 int main(void)
@@ -214,7 +219,7 @@ int main(void)
 		cmocka_unit_test(asks_no_family_for_what_is_no_name),
 		cmocka_unit_test(skips_a_family_that_cannot_be_used_and_says_why),
 		cmocka_unit_test(passes_on_why_a_family_failed),
-		cmocka_unit_test(means_the_main_or_the_only_dataset_without_a_name),
+		cmocka_unit_test(means_the_main_or_the_only_dataset_of_a_family_without_a_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
