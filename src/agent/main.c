@@ -12,6 +12,7 @@
 #include "core/own.h"
 #include "core/param_argv.h"
 #include "query/families.h"
+#include "query/restoreroots.h"
 #include "rpc/queryserver.h"
 #include "worker/workerrun.h"
 
@@ -19,7 +20,7 @@ static const char usage[] =
 	"usage: strata-agent worker [--policy FILE] [--fd N | --socket PATH] [--root DIR]\n"
 	"                           [--pool N] [--denials FD|FILE]\n"
 	"       strata-agent query [--provider NAME]... [--folder [NAME=]DIR]...\n"
-	"                          [--trust-mountpoints]\n"
+	"                          [--allow-restore DIR]... [--trust-mountpoints]\n"
 	"       strata-agent version\n";
 
 static void tell(void *arg, const char *text)
@@ -54,6 +55,7 @@ static const struct param query_params[] = {
 	{ 0 },
 };
 
+/* The families stay as they are, since each finds new snapshots by itself. */
 static int refresh(void *arg, struct registry *registry, struct err *err)
 {
 	return registry->n_families ? 0 : families_add(arg, registry, err);
@@ -71,12 +73,15 @@ static int refuse_strata(const struct families_options *options, struct err *err
 static int run_query(const void *request, struct err *err)
 {
 	const struct query_request *req = request;
-	struct answerer_source source = { refresh, (void *)&req->families };
 	owned(registry_release) struct registry registry = { 0 };
+	owned(restoreroots_release) struct restoreroots restore = { 0 };
+	struct answerer_source source = { refresh, (void *)&req->families, &restore };
 	int r = families_check(&req->families, err);
 
 	if (r >= 0)
 		r = refuse_strata(&req->families, err);
+	for (size_t i = 0; r >= 0 && i < req->families.restore.count; i++)
+		r = restoreroots_add(&restore, req->families.restore.list[i], err);
 	/* A folder that cannot be asked is an error now, and not of each request. */
 	if (r >= 0)
 		r = families_add(&req->families, &registry, err);

@@ -491,8 +491,7 @@ int env_open(struct env *env, const char *root, const char *workspace, enum env_
 	return r;
 }
 
-/* Whether the path still leads to the open environment.  Another one may have replaced it. */
-static bool is_current(const struct env *env)
+bool env_is_current(const struct env *env)
 {
 	struct statx now;
 	struct err gone = { 0 };
@@ -508,7 +507,7 @@ int env_take_again(struct env *env, enum env_access access, struct report *repor
 	int r;
 
 	snprintf(workspace, sizeof(workspace), "%s", env->row.name);
-	if (is_current(env)) {
+	if (env_is_current(env)) {
 		r = lock_and_load(env, workspace, access, report, err);
 		if (r < 0)
 			env_close(env);

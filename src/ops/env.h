@@ -90,6 +90,8 @@ void env_close(struct env *env);
  */
 void env_let_go(struct env *env);
 int env_take_again(struct env *env, enum env_access access, struct report *report, struct err *err);
+/* Whether the path still leads to the open environment.  Another one may have replaced it. */
+bool env_is_current(const struct env *env);
 /*
  * Change the lock on the store.  LOCK_EXCLUSIVE: no other process uses the store.  LOCK_SHARED:
  * other processes may use it, too.

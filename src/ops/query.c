@@ -1,32 +1,22 @@
 /*
- * query - answer one query method of query/, on the environment and on folders.  Parameters are
- * key=value pairs.
+ * query - answer one query method of query/, on the environment and other snapshots.
+ * Parameters are key=value pairs.
  *
  * The result has the members of the result object as JSON, for a face (op.h) that writes JSON
  * itself and for one that prints them for people.
  */
-#include <fcntl.h>
-
-#include "core/at.h"
 #include "core/own.h"
 #include "ops/hostquery.h"
 #include "ops/op.h"
-#include "ops/recovery.h"
+#include "ops/querysources.h"
 #include "ops/requests.h"
-#include "query/btrfsfamily.h"
-#include "query/folders.h"
 #include "query/method.h"
-#include "query/strata.h"
-#include "query/zfsfamily.h"
 
 struct query_request {
 	const char *method;
 	struct param_texts pairs;
 	const char *params;
-	struct param_texts folder;
-	struct param_texts allow_restore;
-	struct param_texts provider;
-	bool trust_mountpoints;
+	struct families_options families;
 	struct hostquery_options host;
 };
 
@@ -34,14 +24,7 @@ static const struct param params[] = {
 	PARAM(query_request, method, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL, "the method to call"),
 	PARAM(query_request, pairs, TEXTS, PARAM_POSITIONAL, "its parameters, each as KEY=VALUE"),
 	PARAM(query_request, params, TEXT, 0, "its parameters as one JSON object"),
-	PARAM(query_request, folder, TEXTS, 0,
-		"also a folder of snapshots: DIR or NAME=DIR; may be given several times"),
-	PARAM(query_request, allow_restore, TEXTS, 0,
-		"a directory in which files may be restored; may be given several times"),
-	PARAM(query_request, provider, TEXTS, 0,
-		"another source of snapshots to ask: btrfs or zfs; may be given several times"),
-	PARAM(query_request, trust_mountpoints, FLAG, 0,
-		"do not check that a ZFS snapshot is one, for tests"),
+	FAMILIES_PARAMS(query_request, families),
 	HOSTQUERY_PARAMS(query_request, host),
 	{ 0 },
 };
@@ -73,116 +56,25 @@ static struct jsonread *join_params(
 	return jsonread_new(json_written(&out), err);
 }
 
-/* The families of snapshots that a call queries. */
-struct sources {
-	struct env env;
-	bool has_env;
-	struct strata_family strata;
-	struct registry registry;
-	struct restoreroots restore;
-};
-
-static void close_sources(struct sources *sources)
-{
-	registry_release(&sources->registry);
-	restoreroots_release(&sources->restore);
-	if (sources->has_env)
-		env_close(&sources->env);
-}
-
-static bool has_environment(struct op_context *ctx)
-{
-	struct err none = { 0 };
-	owned_fd int root =
-		ctx->root ? at_open_given(ctx->root, O_PATH | O_DIRECTORY, 0, &none) : -1;
-
-	return root >= 0 && at_exists(root, ENV_DATABASE);
-}
-
-static int refuse_no_root(struct err *err)
-{
-	owned_mem char *root = env_locate(NULL, err);
-
-	return root ? err_set(err, ERR_NOT_FOUND, "no environment at '%s'", root) : -(int)err->code;
-}
-
-static int open_environment(struct op_context *ctx, struct sources *sources, struct err *err)
-{
-	struct env *env = &sources->env;
-	int r;
-
-	if (!ctx->root)
-		return refuse_no_root(err);
-	r = env_open(env, ctx->root, ctx->workspace, ENV_READ, "query", ctx->report, err);
-	if (r < 0)
-		return r;
-	sources->has_env = true;
-	r = recovery_run(env, ctx->report, err);
-	if (r >= 0)
-		r = strata_dataset(&env->history, ctx->arena, &sources->registry.main, err);
-	if (r < 0)
-		return r;
-	strata_family_init(&sources->strata, &env->history, sources->registry.main);
-	sources->strata.provider.workspace = env->row.name;
-	registry_add(&sources->registry, &sources->strata.family);
-	return 0;
-}
-
-static int open_folders(struct sources *sources, const struct param_texts *given, struct err *err)
-{
-	struct folders *folders = folders_new();
-
-	registry_add(&sources->registry, folders_family(folders));
-	for (size_t i = 0; i < given->count; i++)
-		if (folders_add(folders, given->list[i], err) < 0)
-			return -(int)err->code;
-	return 0;
-}
-
-static int open_providers(struct sources *sources, const struct query_request *req, struct err *err)
-{
-	bool zfs = false;
-
-	for (size_t i = 0; i < req->provider.count; i++) {
-		const char *name = req->provider.list[i];
-
-		if (!strcmp(name, "btrfs"))
-			registry_add(&sources->registry, btrfsfamily_new());
-		else if (!strcmp(name, "zfs"))
-			zfs = true;
-		else
-			return err_set(err, ERR_USAGE, "no provider '%.80s'", name);
-	}
-	if (!zfs)
-		return 0;
-	struct family *family = zfsfamily_new(req->trust_mountpoints);
-	zfsfamily_require(family);
-	registry_add(&sources->registry, family); /* the last one, as zfsfamily.h says */
-	return 0;
-}
-
 static int call_method(struct op_context *ctx, const struct query_request *req, const char *name,
 	const struct jsonread *given, struct json *out, struct err *err)
 {
-	owned(close_sources) struct sources sources = { 0 };
+	owned(querysources_close) struct querysources sources = {
+		.options = &req->families,
+		.root = ctx->root,
+		.workspace = ctx->workspace,
+		.report = ctx->report,
+	};
+	owned(registry_release) struct registry registry = { 0 };
 	struct method_context method = {
-		.registry = &sources.registry,
+		.registry = &registry,
 		.restore = &sources.restore,
 		.arena = ctx->arena,
 	};
-	int r = 0;
+	int r = querysources_restore(&sources, err);
 
-	for (size_t i = 0; r >= 0 && i < req->allow_restore.count; i++)
-		r = restoreroots_add(&sources.restore, req->allow_restore.list[i], err);
-	if (r < 0)
-		return err_context(err, "--allow-restore");
-	/* If there is no environment, only the folders are queried. */
-	if (!(req->folder.count || req->provider.count) || has_environment(ctx))
-		r = open_environment(ctx, &sources, err);
-	if (r >= 0 && req->folder.count)
-		r = open_folders(&sources, &req->folder, err);
 	if (r >= 0)
-		r = open_providers(&sources, req, err);
+		r = querysources_open(&sources, &registry, err);
 	return r < 0 ? r : method_call(&method, name, given, out, err);
 }
 
@@ -192,8 +84,8 @@ static int call_host(struct op_context *ctx, const struct query_request *req, co
 {
 	struct param_texts agent = { 0 };
 
-	hostquery_add_option(&agent, "--folder", &req->folder, ctx->arena);
-	hostquery_add_option(&agent, "--provider", &req->provider, ctx->arena);
+	hostquery_add_option(&agent, "--folder", &req->families.folders, ctx->arena);
+	hostquery_add_option(&agent, "--provider", &req->families.providers, ctx->arena);
 	return hostquery_call(ctx, &req->host, &agent, name, given, out, err);
 }
 
@@ -237,9 +129,11 @@ static int check(const void *request, struct err *err)
 {
 	const struct query_request *req = request;
 
+	if (families_check(&req->families, err) < 0)
+		return -(int)err->code;
 	if (req->host.config && !req->host.name)
 		return err_set(err, ERR_USAGE, "query: --config needs --host");
-	if (!req->host.name || !req->allow_restore.count)
+	if (!req->host.name || !req->families.restore.count)
 		return 0;
 	return err_set(err, ERR_USAGE,
 		"query: --allow-restore is for this machine; the hosts file says where a host may "

@@ -6,6 +6,7 @@
 
 /* Keep sorted. */
 static const struct op *const operations[] = {
+	&op_agent,
 	&op_blame,
 	&op_branches,
 	&op_cancel,

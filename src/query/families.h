@@ -13,17 +13,20 @@
 struct families_options {
 	struct param_texts providers; /* names of families; none: all */
 	struct param_texts folders;
+	struct param_texts restore; /* directories in which files may be restored */
 	bool trust_mountpoints;
 };
 
 /* The parameters of the operation REQUEST, whose member MEMBER is a struct families_options. */
 #define FAMILIES_PARAMS(REQUEST, MEMBER)                                                           \
 	PARAM_AS("provider", REQUEST, MEMBER.providers, TEXTS, 0,                                  \
-		"only this kind of snapshots: strata, btrfs or dir; may be given several "         \
+		"only this kind of snapshots: strata, btrfs or zfs; may be given several "         \
 		"times"),                                                                          \
 		PARAM_AS("folder", REQUEST, MEMBER.folders, TEXTS, 0,                              \
 			"also a folder of snapshots: DIR or NAME=DIR; may be given several "       \
 			"times"),                                                                  \
+		PARAM_AS("allow_restore", REQUEST, MEMBER.restore, TEXTS, 0,                       \
+			"a directory in which files may be restored; may be given several times"), \
 		PARAM_AS("trust_mountpoints", REQUEST, MEMBER.trust_mountpoints, FLAG, 0,          \
 			"do not check that a ZFS snapshot is one, for tests")
 

@@ -19,13 +19,14 @@ static const struct op *find_method(struct str name)
 }
 
 static int call_method(struct answerer *answerer, const struct answerer_request *request,
-	const char *name, struct json *out, struct err *err)
+	const char *name, struct json *out, struct str *failure, struct err *err)
 {
 	owned(jsonread_freep) struct jsonread *params =
 		request->params.len ? jsonread_new_nearest(request->params, err) : NULL;
 	owned(arena_release) struct arena arena = { 0 };
 	struct method_context ctx = {
 		.registry = &answerer->registry,
+		.restore = answerer->source->restore,
 		.arena = &arena,
 		.reply_max = METHOD_REPLY_MAX - OUTER_MAX - request->id.len,
 		.cancelled = answerer->cancelled,
@@ -35,7 +36,11 @@ static int call_method(struct answerer *answerer, const struct answerer_request 
 	if (request->params.len && !params)
 		return -(int)err->code;
 	int r = answerer->source->refresh(answerer->source->arg, &answerer->registry, err);
-	return r < 0 ? r : method_call(&ctx, name, params, out, err);
+	if (r < 0)
+		return r;
+	r = method_call(&ctx, name, params, out, err);
+	*failure = registry_failure(&answerer->registry);
+	return r;
 }
 
 /* The code of an error of a method that exists. */
@@ -50,11 +55,12 @@ void answerer_reply(
 	const struct op *method = find_method(request->method);
 	struct json_mark start = json_mark(out);
 	enum rpc_code code = RPC_NO_METHOD;
+	struct str failure = STR("");
 	struct err err = { 0 };
 
 	if (method) {
 		envelope_begin(out, request->id);
-		int r = call_method(answerer, request, method->name, out, &err);
+		int r = call_method(answerer, request, method->name, out, &failure, &err);
 		code = code_of(&err);
 		if (r >= 0 && envelope_end(out) >= 0) {
 			if (json_since(out, start).len <= METHOD_REPLY_MAX)
@@ -71,5 +77,5 @@ void answerer_reply(
 		err_set(&err, ERR_USAGE, "no method '%.100s'", shown.data ?: "");
 		err_hint(&err, "agent_info lists the methods");
 	}
-	envelope_refuse(out, request->id, code, &err, STR(""));
+	envelope_refuse(out, request->id, code, &err, failure);
 }

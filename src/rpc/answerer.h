@@ -16,6 +16,7 @@ struct answerer_source {
 	 */
 	int (*refresh)(void *arg, struct registry *registry, struct err *err);
 	void *arg;
+	const struct restoreroots *restore; /* as in struct method_context */
 };
 
 struct answerer {

@@ -52,7 +52,7 @@ struct crew_job *crew_job_new(const struct answerer_request *request, bool answe
 	buf_add(&job->frame, request->params.ptr, request->params.len);
 	job->answered = answered;
 	job->since = when_monotonic();
-	job->seconds = METHOD_SECONDS_MAX;
+	job->seconds = method_seconds(crew_job_id(job).ptr + ask.id);
 	return job;
 }
 

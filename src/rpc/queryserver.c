@@ -217,7 +217,7 @@ static int serve_once(struct server *server, bool more, struct err *err)
 	if (wait_ready(server, fds) < 0)
 		return errno == EINTR ? 0 : err_errno(err, "cannot wait for requests");
 	if (fds[FD_OUT].revents & (POLLERR | POLLHUP))
-		return err_number(err, EPIPE, "the peer has hung up");
+		return err_set_number(err, EPIPE, "the peer has hung up");
 	crew_handle(&server->crew, fds);
 	int r = fds[FD_IN].revents ? linereader_fill(&server->lines, server->in, err) : 0;
 	return r < 0 ? r : outbox_flush(&server->outbox, err);

@@ -15,7 +15,7 @@ peer() {
 
 # each_agent TEST: run it with each program that answers queries.
 each_agent() {
-	local -a programs=("$STRATA_AGENT query")
+	local -a programs=("$STRATA_AGENT query" "$STRATA agent")
 	for PROGRAM in "${programs[@]}"; do
 		echo "with $PROGRAM"
 		"$@"

@@ -1,0 +1,52 @@
+/* agent - answer query methods, which come as lines of JSON-RPC.  The code is in rpc/. */
+#include "core/own.h"
+#include "ops/op.h"
+#include "ops/querysources.h"
+#include "rpc/queryserver.h"
+
+struct agent_request {
+	struct families_options families;
+};
+
+static const struct param params[] = {
+	FAMILIES_PARAMS(agent_request, families),
+	{ 0 },
+};
+
+static int check(const void *request, struct err *err)
+{
+	return families_check(&((const struct agent_request *)request)->families, err);
+}
+
+static int do_agent(struct op_context *ctx, const void *request, void *result, struct err *err)
+{
+	const struct agent_request *req = request;
+	owned(querysources_close) struct querysources sources = {
+		.options = &req->families,
+		.root = ctx->root,
+		.workspace = ctx->workspace,
+		.report = ctx->report,
+	};
+	owned(registry_release) struct registry registry = { 0 };
+	struct answerer_source source = {
+		.refresh = querysources_refresh,
+		.arg = &sources,
+		.restore = &sources.restore,
+	};
+	int r = querysources_restore(&sources, err);
+
+	/* A folder that cannot be asked is an error now, and not of each request. */
+	if (r >= 0)
+		r = families_add(&req->families, &registry, err);
+	return r < 0 ? r : queryserver_run(&source, err);
+}
+
+const struct op op_agent = {
+	.name = "agent",
+	.summary = "answer queries of a program, as lines of JSON-RPC",
+	.flags = OP_NO_ENV | OP_LOCAL | OP_ANYWHERE,
+	.params = params,
+	.request_size = sizeof(struct agent_request),
+	.check = check,
+	.run = do_agent,
+};

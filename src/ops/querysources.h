@@ -1,0 +1,40 @@
+/*
+ * querysources - the snapshots that 'strata query' and 'strata agent' ask: the environment, if
+ * there is one, and the families that the options name (query/families.h).
+ */
+#pragma once
+#include "ops/env.h"
+#include "query/families.h"
+#include "query/restoreroots.h"
+#include "query/strata.h"
+
+struct querysources {
+	/* Set by the caller; all is borrowed. */
+	const struct families_options *options;
+	const char *root; /* the directory of the environment; NULL: none is known */
+	const char *workspace;
+	struct report *report;
+
+	struct restoreroots restore;
+	struct env env;
+	bool has_env;
+	struct strata_family strata;
+	struct family closed; /* the family of an environment that cannot be opened */
+	struct err why;       /* the reason */
+};
+
+/* Open the directories in which files may be restored. */
+int querysources_restore(struct querysources *sources, struct err *err);
+/*
+ * Fill in an empty registry, for one call.  Fails if the environment cannot be opened, or if there
+ * is nothing to ask.
+ */
+int querysources_open(struct querysources *sources, struct registry *registry, struct err *err);
+/*
+ * Fill in the registry, or bring it up to date with an environment that was made, replaced or
+ * removed.  sources is a struct querysources.  If the environment cannot be opened, its family
+ * cannot be used, and the other families can.
+ */
+int querysources_refresh(void *sources, struct registry *registry, struct err *err);
+/* Close everything, after the registry was released. */
+void querysources_close(struct querysources *sources);
