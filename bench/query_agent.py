@@ -271,7 +271,9 @@ def questions(dataset, walks):
     snapshots = walks.snapshots()
     first, last = snapshots[0][1], snapshots[-1][1]
     whole = f"{dataset}@{last}"
-    path, gone = "src/d000/f00007.c", walks.find_deleted()[0]
+    gone = walks.find_deleted()[0]
+    with walks.snapshot(first) as root, walks.snapshot(last) as newest:
+        path = next(path for path, _, _ in files_of(root) if stat_below(newest, path))
     rare = "probe probe probe"
     here = {"dataset": dataset, "path": path}
     pair = {"snap_a": f"{dataset}@{first}", "snap_b": whole}

@@ -6,6 +6,7 @@ the snapshot before.  From each snapshot to the next, 20 files change, and one i
 arguments make the same files.
 """
 
+import datetime
 import os
 import random
 import sys
@@ -31,7 +32,7 @@ def main():
     names = [f"src/d{i // 50:03}/f{i:05}.c" for i in range(files)]
     before = None
     for number in range(snapshots):
-        now = os.path.join(base, f"{2020 + number // 360}-{number // 30 % 12 + 1:02}-{number % 30 + 1:02}")
+        now = os.path.join(base, str(datetime.date(2020, 1, 1) + datetime.timedelta(days=number)))
         changed = set(chance.sample(names, min(CHANGED, len(names)))) if before else set(names)
         if before:
             names.remove(changed.pop())
