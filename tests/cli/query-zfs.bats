@@ -287,6 +287,17 @@ for code, method, params in (
     (-32002, "read_file", {"snapshot": "tank/a@1", "path": "g"}),
 ):
     assert "argv" not in (refused(code, agent, method, **params).data or {}), method
+for method, params, stderr, argv in (
+    ("list_snapshots", {"dataset": "tank/nope"}, "cannot open 'tank/nope': dataset does not exist",
+     "zfs list -H -p -t snapshot -o name,creation,used,referenced -d 1 tank/nope"),
+    ("pool_status", {"pool": "nope"}, "cannot open 'nope': no such pool", "zpool status nope"),
+    ("list_dir", {"snapshot": "tank/legacy@x", "path": ""}, "",
+     "zfs get -H -p -o value mountpoint tank/legacy"),
+    ("diff_snapshots", {"snap_a": "tank/a@1", "snap_b": "tank/a@nope"},
+     "Unable to obtain diffs: No such file or directory", "zfs diff -H -F tank/a@1 tank/a@nope"),
+):
+    data = refused(-32001, agent, method, **params).data
+    assert data == {"stderr": stderr, "argv": argv.split(" ")}, data
 agent.alive()
 assert agent.close() == 0
 END
