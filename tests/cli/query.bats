@@ -99,6 +99,20 @@ LINE  SNAPSHOT       CREATION             TEXT
 	is "$(people first_appearance dataset=bk path=none)" 'first  -'
 }
 
+@test "query prints lists in lists one below the other" {
+	fake_zfs 2.3
+	zfs_people() { strata query --provider zfs --trust-mountpoints "$@"; }
+	is "$(zfs_people pool_status)" '    name    tank
+    state   ONLINE
+    errors  No known data errors
+
+    NAME     STATE   READ ERRORS  WRITE ERRORS  CKSUM ERRORS  DEPTH
+    tank     ONLINE            0             0             0      0
+    /tmp/d0  ONLINE            0             0             0      1'
+	is "$(zfs_people list_pools)" 'NAME       SIZE  ALLOCATED       FREE  HEALTH
+tank  240.0 MiB    1.8 MiB  238.2 MiB  ONLINE'
+}
+
 @test "query prints a file and a diff as they are" {
 	mkdir -p bk/1 bk/2
 	printf 'one\r\n\x1btwo' >bk/1/a
