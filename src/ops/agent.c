@@ -1,21 +1,27 @@
 /* agent - answer query methods, which come as lines of JSON-RPC.  The code is in rpc/. */
 #include "core/own.h"
+#include "ops/hostquery.h"
 #include "ops/op.h"
 #include "ops/querysources.h"
 #include "rpc/queryserver.h"
 
 struct agent_request {
 	struct families_options families;
+	struct hostquery_options host;
 };
 
 static const struct param params[] = {
 	FAMILIES_PARAMS(agent_request, families),
+	HOSTQUERY_PARAMS(agent_request, host),
 	{ 0 },
 };
 
 static int check(const void *request, struct err *err)
 {
-	return families_check(&((const struct agent_request *)request)->families, err);
+	const struct agent_request *req = request;
+	int r = families_check(&req->families, err);
+
+	return r < 0 ? r : hostquery_check("agent", &req->host, &req->families, err);
 }
 
 static int do_agent(struct op_context *ctx, const void *request, void *result, struct err *err)
@@ -33,7 +39,11 @@ static int do_agent(struct op_context *ctx, const void *request, void *result, s
 		.arg = &sources,
 		.restore = &sources.restore,
 	};
-	int r = querysources_restore(&sources, err);
+	int r;
+
+	if (req->host.name)
+		return hostquery_relay(ctx, &req->host, &req->families, err);
+	r = querysources_restore(&sources, err);
 
 	/* A folder that cannot be asked is an error now, and not of each request. */
 	if (r >= 0)

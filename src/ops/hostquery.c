@@ -2,6 +2,7 @@
 
 #include "core/own.h"
 #include "rpc/hostclient.h"
+#include "rpc/hostrelay.h"
 
 const struct hosts_host *hostquery_find(
 	const struct hostquery_options *options, struct arena *arena, struct err *err)
@@ -13,13 +14,39 @@ const struct hosts_host *hostquery_find(
 	return hosts_find(&hosts, options->name, err);
 }
 
-void hostquery_add_option(struct param_texts *agent, const char *option,
+int hostquery_check(const char *command, const struct hostquery_options *options,
+	const struct families_options *families, struct err *err)
+{
+	if (options->config && !options->name)
+		return err_set(err, ERR_USAGE, "%s: --config needs --host", command);
+	if (options->name && families->restore.count)
+		return err_set(err, ERR_USAGE,
+			"%s: --allow-restore is for this machine; the hosts file says where a host "
+			"may restore",
+			command);
+	return 0;
+}
+
+/* Add an option of the agent once for each of its values. */
+static void add_option(struct param_texts *agent, const char *option,
 	const struct param_texts *values, struct arena *arena)
 {
 	for (size_t i = 0; i < values->count; i++) {
 		param_texts_add(agent, arena, option);
 		param_texts_add(agent, arena, values->list[i]);
 	}
+}
+
+/* The options of the agent of the host. */
+static struct param_texts make_options(const struct families_options *families, struct arena *arena)
+{
+	struct param_texts agent = { 0 };
+
+	add_option(&agent, "--provider", &families->providers, arena);
+	add_option(&agent, "--folder", &families->folders, arena);
+	if (families->trust_mountpoints)
+		param_texts_add(&agent, arena, "--trust-mountpoints");
+	return agent;
 }
 
 /* Add the members of the result to the open object. */
@@ -38,11 +65,12 @@ static int write_result(struct json *out, const struct buf *text, struct err *er
 }
 
 int hostquery_call(struct op_context *ctx, const struct hostquery_options *options,
-	const struct param_texts *agent, const char *method, const struct jsonread *params,
+	const struct families_options *families, const char *method, const struct jsonread *params,
 	struct json *out, struct err *err)
 {
 	const struct hosts_host *host = hostquery_find(options, ctx->arena, err);
-	struct hostlink_options link = { .agent = agent };
+	struct param_texts agent = make_options(families, ctx->arena);
+	struct hostlink_options link = { .agent = &agent };
 	owned(json_release) struct json request = JSON_INIT;
 	owned(buf_release) struct buf result = { .max = HOSTLINK_LINE_MAX };
 	int r;
@@ -55,4 +83,14 @@ int hostquery_call(struct op_context *ctx, const struct hostquery_options *optio
 		return r;
 	r = write_result(out, &result, err);
 	return r < 0 ? err_context(err, "host '%s'", host->name) : r;
+}
+
+int hostquery_relay(struct op_context *ctx, const struct hostquery_options *options,
+	const struct families_options *families, struct err *err)
+{
+	const struct hosts_host *host = hostquery_find(options, ctx->arena, err);
+	struct param_texts agent = make_options(families, ctx->arena);
+	struct hostlink_options link = { .agent = &agent };
+
+	return host ? hostrelay_run(host, &link, ctx->notice, ctx->arg, err) : -(int)err->code;
 }

@@ -1,11 +1,12 @@
 /*
- * hostquery - finds the host that a request names, and asks its agent.
+ * hostquery - finds the host that a request names, and asks its agent instead of this machine.
  *
  * The members HOSTQUERY_PARAMS of a request say which host that is.
  */
 #pragma once
 #include "core/param.h"
 #include "ops/op.h"
+#include "query/families.h"
 #include "rpc/hosts.h"
 
 struct hostquery_options {
@@ -21,13 +22,19 @@ struct hostquery_options {
 /* Find the host.  Everything in it lives as long as the arena. */
 const struct hosts_host *hostquery_find(
 	const struct hostquery_options *options, struct arena *arena, struct err *err);
-/* Add an option of the agent, such as --folder, once for each of its values. */
-void hostquery_add_option(struct param_texts *agent, const char *option,
-	const struct param_texts *values, struct arena *arena);
 /*
- * Ask a host.  agent has the options of its agent.  The members of the result are written into the
- * object that is open in out.
+ * Check that the options of the operation called command fit together.  With a host, files can only
+ * be restored where the hosts file allows it.
+ */
+int hostquery_check(const char *command, const struct hostquery_options *options,
+	const struct families_options *families, struct err *err);
+/*
+ * Ask a host about these families.  The members of the result are written into the object that is
+ * open in out.
  */
 int hostquery_call(struct op_context *ctx, const struct hostquery_options *options,
-	const struct param_texts *agent, const char *method, const struct jsonread *params,
+	const struct families_options *families, const char *method, const struct jsonread *params,
 	struct json *out, struct err *err);
+/* Pass the requests on standard input on to a host. */
+int hostquery_relay(struct op_context *ctx, const struct hostquery_options *options,
+	const struct families_options *families, struct err *err);

@@ -78,17 +78,6 @@ static int call_method(struct op_context *ctx, const struct query_request *req, 
 	return r < 0 ? r : method_call(&method, name, given, out, err);
 }
 
-/* The agent of the host gets the options that say which snapshots there are. */
-static int call_host(struct op_context *ctx, const struct query_request *req, const char *name,
-	const struct jsonread *given, struct json *out, struct err *err)
-{
-	struct param_texts agent = { 0 };
-
-	hostquery_add_option(&agent, "--folder", &req->families.folders, ctx->arena);
-	hostquery_add_option(&agent, "--provider", &req->families.providers, ctx->arena);
-	return hostquery_call(ctx, &req->host, &agent, name, given, out, err);
-}
-
 static int do_query(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct query_request *req = request;
@@ -106,7 +95,8 @@ static int do_query(struct op_context *ctx, const void *request, void *out, stru
 	reply.pretty = true;
 	json_open(&reply, NULL, '{');
 	struct json_mark start = json_mark(&reply);
-	int r = req->host.name ? call_host(ctx, req, method->name, given, &reply, err)
+	int r = req->host.name ? hostquery_call(ctx, &req->host, &req->families, method->name,
+					 given, &reply, err)
 			       : call_method(ctx, req, method->name, given, &reply, err);
 	if (r < 0)
 		return r;
@@ -131,13 +121,7 @@ static int check(const void *request, struct err *err)
 
 	if (families_check(&req->families, err) < 0)
 		return -(int)err->code;
-	if (req->host.config && !req->host.name)
-		return err_set(err, ERR_USAGE, "query: --config needs --host");
-	if (!req->host.name || !req->families.restore.count)
-		return 0;
-	return err_set(err, ERR_USAGE,
-		"query: --allow-restore is for this machine; the hosts file says where a host may "
-		"restore");
+	return hostquery_check("query", &req->host, &req->families, err);
 }
 
 const struct op op_query = {

@@ -31,11 +31,16 @@ asking() {
 # checked HOST: what the check of a host says: where the agent came from, or the error.
 checked() { strata hosts --check "$1" --json | jq -r '.hosts[0].check | .agent // .error'; }
 
+# like TEXT PATTERN: the text must match the pattern.
+like() {
+	# shellcheck disable=SC2053 # a pattern
+	[[ $1 == $2 ]] || { echo "$1"; return 1; }
+}
+
 # refused HOST PATTERN: the host cannot be asked, for this reason.
 refused() {
 	run -1 --separate-stderr asking "$1" list_datasets
-	# shellcheck disable=SC2053 # a pattern
-	[[ $stderr == $2 ]] || { echo "$stderr"; return 1; }
+	like "$stderr" "$2"
 }
 
 @test "hosts are listed, and strictly read" {
@@ -265,4 +270,134 @@ hint: allow the agent in sudoers with NOPASSWD, or set sudo = false"
 	printf '[hosts.here]\ntransport = "local"\nagent_path = "/nowhere/strata-agent"\n' >hosts.toml
 	run -1 --separate-stderr asking here list_datasets
 	is "$stderr" "strata: host 'here': execute '/nowhere/strata-agent': No such file or directory"
+}
+
+# slow_agent WORD: make the program 'slow', an agent that holds back the first request with this word until
+# its connection is lost.
+slow_agent() {
+	cat >slow <<-END
+		#!/bin/sh
+		while IFS= read -r line; do
+			printf '%s\n' "\$line" >>$PWD/requests
+			case \$line in *$1*)
+				if mkdir $PWD/held 2>/dev/null; then sleep 60; exit; fi ;;
+			esac
+			printf '%s\n' "\$line"
+		done | "$STRATA_AGENT" "\$@"
+	END
+	chmod +x slow
+	EXTRA="agent_mode = \"preinstalled\"
+agent_path = \"$PWD/slow\"
+${EXTRA:-}" sshd_start nas
+}
+
+# relay: pass the requests on stdin to the host nas in the background.  The replies come into the file replies.
+relay() {
+	cat >input
+	strata agent --host nas --folder "bk=$PWD/bk" <input >replies 2>notices 3>&- &
+	RELAY=$!
+	for _ in {1..400}; do
+		[ ! -d held ] || return 0
+		sleep 0.05
+	done
+	return 1
+}
+
+@test "a program asks an agent of another machine as one of this machine" {
+	sshd_start nas
+	cat >input <<-'END'
+		{"jsonrpc":"2.0","id":"a","method":"read_file","params":{"snapshot":"bk@daily.1","path":"a"}}
+		{"id":2.50,"method":"read_file","params":{"snapshot":"bk@daily.0","path":"none"}}
+		nonsense
+		{"method":"list_datasets"}
+		{"id":[3],"method":"list_datasets"}
+	END
+	strata agent --folder "bk=$PWD/bk" --provider btrfs <input | jq -cS . | sort >local.out
+	strata agent --host nas --folder "bk=$PWD/bk" --provider btrfs <input | jq -cS . | sort >remote.out
+	is "$(wc -l <remote.out)" 4
+	diff local.out remote.out
+	is "$(strata agent --host nas </dev/null)" ""
+	fails 2 "strata: agent: --config needs --host" strata agent --config x
+	fails 1 "strata: no host 'none' in '$PWD/hosts.toml'
+hint: the hosts are nas" strata agent --host none
+}
+
+@test "a question is asked again when its connection is killed" {
+	slow_agent read_file
+	relay <<-'END'
+		{"id":1,"method":"list_dir","params":{"snapshot":"bk@daily.0","path":""}}
+		{"id":2,"method":"read_file","params":{"snapshot":"bk@daily.0","path":"a"}}
+		{"id":3,"method":"checksum_file","params":{"snapshot":"bk@daily.0","path":"a"}}
+	END
+	sshd_cut nas
+	wait "$RELAY"
+	is "$(jq -r .id replies | sort | paste -sd ' ')" "1 2 3"
+	is "$(jq -r 'select(.id == 2) | .result.content' replies)" two
+	is "$(grep -c read_file requests)" 2
+	like "$(cat notices)" "strata: host 'nas': the connection ended*; connecting again"
+}
+
+@test "a restore is never sent twice" {
+	mkdir -p target
+	EXTRA="allow_restore = true
+restore_paths = [\"$PWD/target\"]" slow_agent restore_file
+	relay <<-END
+		{"id":1,"method":"restore_file","params":{"snapshot":"bk@daily.0","snapshot_path":"a","target_path":"$PWD/target/a"}}
+		{"id":2,"method":"list_dir","params":{"snapshot":"bk@daily.0","path":""}}
+	END
+	sshd_cut nas
+	wait "$RELAY"
+	is "$(grep -c restore_file requests)" 1
+	is "$(jq -c 'select(.id == 1) | [.error.code, .error.data.hint, (.error.data | has("argv"))]' replies)" \
+		'[-32001,"look at the target before you ask again",true]'
+	like "$(jq -r 'select(.id == 1) | .error.message' replies)" \
+		"the connection was lost before the reply, so it is not known whether this was carried out: host 'nas': *"
+	is "$(jq -r 'select(.id == 2) | .result.entries[].name' replies)" a
+	[ ! -e target/a ]
+	strata query --host nas --folder "bk=$PWD/bk" restore_file snapshot=bk@daily.0 snapshot_path=a "target_path=$PWD/target/a" >/dev/null
+	is "$(cat target/a)" two
+	run -1 --separate-stderr asking nas restore_file snapshot=bk@daily.0 snapshot_path=a "target_path=$PWD/out/a"
+	[ ! -e out/a ]
+}
+
+@test "the agent of a host ends with its peer" {
+	sshd_start nas
+	mkfifo in
+	strata agent --host nas --folder "bk=$PWD/bk" <in >replies 2>notices 3>&- &
+	RELAY=$!
+	exec 7>in
+	echo '{"id":1,"method":"list_dir","params":{"snapshot":"bk@daily.0","path":""}}' >&7
+	for _ in {1..200}; do [ ! -s replies ] || break; sleep 0.05; done
+	is "$(jq -r .result.entries[].name replies)" a
+	# The agent runs as long as its peer is there.
+	run -0 pgrep -f "$PWD/home-nas/.cache/strata/agent-"
+	exec 7>&-
+	wait "$RELAY"
+	run -1 pgrep -f "$PWD/home-nas/.cache/strata/agent-"
+}
+
+@test "a host that goes away and comes back" {
+	sshd_start nas
+	mkfifo in
+	strata agent --host nas --folder "bk=$PWD/bk" <in >replies 2>notices 3>&- &
+	RELAY=$!
+	exec 7>in
+	question='{"id":1,"method":"list_dir","params":{"snapshot":"bk@daily.0","path":""}}'
+	echo "$question" >&7
+	for _ in {1..200}; do [ "$(wc -l <replies)" -lt 1 ] || break; sleep 0.05; done
+	# The host is gone: the answer says so.
+	sshd_cut nas
+	kill "$(cat sshd-nas.pid)"
+	echo "$question" >&7
+	for _ in {1..400}; do [ "$(wc -l <replies)" -lt 2 ] || break; sleep 0.05; done
+	is "$(tail -n 1 replies | jq -r .error.code)" -32001
+	like "$(tail -n 1 replies | jq -r .error.message)" "host 'nas': it refuses the connection*"
+	# It is back, and the next question is answered.
+	"$SSHD" -D -e -f "$PWD/sshd-nas.conf" >sshd-nas.log 2>&1 3>&- &
+	echo $! >>sshd.pids
+	for _ in {1..200}; do ! grep -q 'Server listening' sshd-nas.log || break; sleep 0.05; done
+	echo "$question" >&7
+	exec 7>&-
+	wait "$RELAY"
+	is "$(tail -n 1 replies | jq -r '.result.entries[].name')" a
 }
