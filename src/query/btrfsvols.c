@@ -260,6 +260,20 @@ static int compare_mounts(const void *a, const void *b)
 	return strcmp(x->point, y->point);
 }
 
+/*
+ * Forget the mount at this point, on which another file system is mounted now.  To open that one
+ * could take long.
+ */
+static void drop_covered(struct mounts *mounts, const char *point)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < mounts->n; i++)
+		if (strcmp(mounts->list[i].point, point) != 0)
+			mounts->list[n++] = mounts->list[i];
+	mounts->n = n;
+}
+
 static int find_mounts(struct mounts *mounts, uint64_t *hash, struct err *err)
 {
 	struct mountinfo mount;
@@ -267,6 +281,7 @@ static int find_mounts(struct mounts *mounts, uint64_t *hash, struct err *err)
 	if (read_mounts(&mounts->text, hash, err) < 0)
 		return -(int)err->code;
 	for (char *rest = mounts->text.data; mountinfo_next(&rest, &mount);) {
+		drop_covered(mounts, mount.point);
 		if (strcmp(mount.type, "btrfs") != 0)
 			continue;
 		mem_grow(&mounts->list, &mounts->cap, mounts->n);

@@ -343,6 +343,42 @@ hint: run it as root, or name this user in ALLOW_USERS of snapper's configuratio
 	is "$(cat out.json)" '[["1","3"],1]'
 }
 
+@test "an agent sees snapshots that come and go while it runs" {
+	home
+	dataset=$(of home)
+	coproc AGENT { exec "$STRATA" agent --provider btrfs 3>&-; }
+	# bash closes the descriptors of a coprocess in subshells.
+	exec {to}>&"${AGENT[1]}" {from}<&"${AGENT[0]}"
+	# ask METHOD PARAMS: the result.
+	ask() {
+		local reply
+		printf '{"id":1,"method":"%s","params":%s}\n' "$1" "$2" >&"$to"
+		read -r -t 20 reply <&"$from"
+		echo "$reply"
+	}
+	names() { ask list_snapshots "{\"dataset\":\"$dataset\"}" | jq -c '[.result.snapshots[].snap]'; }
+	is "$(names)" '["1","2","3"]'
+	mkdir home/.snapshots/4
+	vol snapshot -r home home/.snapshots/4/snapshot
+	is "$(names)" '["1","2","3","4"]'
+	vol delete home/.snapshots/2/snapshot
+	is "$(names)" '["1","3","4"]'
+	is "$(ask read_file "{\"snapshot\":\"$dataset@2\",\"path\":\"a\"}" | jq -c .error.code)" -32002
+	is "$(ask read_file "{\"snapshot\":\"$dataset@4\",\"path\":\"a\"}" | jq -c .result.content)" '"two\n"'
+	# Another snapshot of the same name is not the one that was asked for before.
+	vol delete home/.snapshots/4/snapshot
+	echo other >home/a
+	vol snapshot -r home home/.snapshots/4/snapshot
+	is "$(ask read_file "{\"snapshot\":\"$dataset@4\",\"path\":\"a\"}" | jq -c .result.content)" '"other\n"'
+	# What is mounted over the subvolume hides it.
+	mount -t tmpfs none home
+	is "$(ask list_datasets '{}' | jq -c "[.result.datasets[].name | select(. == \"$dataset\")]")" '[]'
+	umount --lazy home
+	is "$(names)" '["1","3","4"]'
+	kill "$AGENT_PID"
+	exec {to}>&- {from}<&-
+}
+
 @test "without btrfs, the provider says so" {
 	need_root
 	unshare --mount sh -ec 'umount -a -t btrfs 2>/dev/null || true; exec "$@"' - \

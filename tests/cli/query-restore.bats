@@ -226,7 +226,7 @@ odd() {
 				--params "{\"snapshot\":\"bk@1\",\"snapshot_path\":\"f\",\"target_path\":\"$T/x\",\"$key\":$value}"
 		done
 	done
-	is "$(strata query --folder bk=bk --allow-restore ok restore_file \
+	is "$(strata query --json --folder bk=bk --allow-restore ok restore_file \
 		--params "{\"snapshot\":\"bk@1\",\"snapshot_path\":\"f\",\"target_path\":\"$T/x\",\"overwrite\":null,\"backup\":null}" | jq .size_bytes)" 4
 }
 
