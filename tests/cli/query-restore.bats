@@ -97,7 +97,7 @@ odd() {
 	same_tree src ok/all
 	is "$(stat -c %h ok/all/sub/again)" 2
 	is "$(stat -c %b ok/all/sparse)" "$(stat -c %b bk/1/d/sparse)"
-	strata query --allow-restore ok restore_file snapshot=HEAD snapshot_path=sub/text target_path="$T/text" >/dev/null
+	strata query --json --allow-restore ok restore_file snapshot=HEAD snapshot_path=sub/text target_path="$T/text" >/dev/null
 	same_tree src/sub/text ok/text 2>/dev/null || cmp src/sub/text ok/text
 	is "$(getfattr --only-values -n user.note ok/text)" kept
 	# Asked again, nothing is done.
@@ -166,9 +166,9 @@ odd() {
 	ln -s "$PWD/other/new" ok/dangling
 	ln -s in ok/linkdir
 	mkfifo ok/fifo
-	run -1 --separate-stderr strata query --folder bk=bk restore_file snapshot=bk@1 snapshot_path=f target_path="$T/f"
+	run -1 --separate-stderr strata query --json --folder bk=bk restore_file snapshot=bk@1 snapshot_path=f target_path="$T/f"
 	is "${stderr_lines[0]}" "strata: nothing may be restored here"
-	run -1 --separate-stderr strata query --folder bk=bk restore_dir snapshot=bk@1 snapshot_path=d target_path="$T/f"
+	run -1 --separate-stderr strata query --json --folder bk=bk restore_dir snapshot=bk@1 snapshot_path=d target_path="$T/f"
 	is "${stderr_lines[0]}" "strata: nothing may be restored here"
 	local outside="is not below a directory in which files may be restored"
 	refused "'$PWD/other/f' $outside" file f "$PWD/other/f"
@@ -195,9 +195,9 @@ odd() {
 	is "$(find other)" other
 	[ ! -e /etc/strata-no ]
 	# Nor may a snapshot be changed.
-	run -1 --separate-stderr strata query --folder bk=bk --allow-restore bk restore_file snapshot=bk@1 snapshot_path=f target_path="$PWD/bk/1/d/f"
+	run -1 --separate-stderr strata query --json --folder bk=bk --allow-restore bk restore_file snapshot=bk@1 snapshot_path=f target_path="$PWD/bk/1/d/f"
 	is "$stderr" "strata: '$PWD/bk/1/d/f' lies in the snapshot itself"
-	run -1 --separate-stderr strata query --folder bk=bk --allow-restore none restore_file snapshot=bk@1 snapshot_path=f target_path="$T/f"
+	run -1 --separate-stderr strata query --json --folder bk=bk --allow-restore none restore_file snapshot=bk@1 snapshot_path=f target_path="$T/f"
 	is "$stderr" "strata: --allow-restore: no file 'none'"
 }
 
@@ -216,13 +216,13 @@ odd() {
 	refused "'f' is a file, not a directory" dir f "$T/x"
 	refused "no path 'none' there" file none "$T/x"
 	refused "'snapshot_path' has a '..'" file d/../f "$T/x"
-	run -1 --separate-stderr strata query --folder bk=bk --allow-restore ok restore_file snapshot=bk@2 snapshot_path=f target_path="$T/x"
+	run -1 --separate-stderr strata query --json --folder bk=bk --allow-restore ok restore_file snapshot=bk@2 snapshot_path=f target_path="$T/x"
 	is "$stderr" "strata: no snapshot '2'"
 	# Only true and false are booleans.
 	local value
 	for value in '"true"' '"yes"' 1 0 '[]' '{}' 1.0; do
 		for key in overwrite backup; do
-			refused "'$key' must be true or false" strata query --folder bk=bk --allow-restore ok restore_file \
+			refused "'$key' must be true or false" strata query --json --folder bk=bk --allow-restore ok restore_file \
 				--params "{\"snapshot\":\"bk@1\",\"snapshot_path\":\"f\",\"target_path\":\"$T/x\",\"$key\":$value}"
 		done
 	done
