@@ -48,7 +48,7 @@ struct family_ops {
 
 struct family {
 	const struct family_ops *ops;
-	const struct timed_limit *limit; /* of the call that is made; NULL: there is none */
+	const struct timed_limit *limit; /* limit of the running call; NULL: no call is running */
 	/*
 	 * The members "stderr" and "argv" of the last program that failed during the call.  The
 	 * registry releases the buffer.

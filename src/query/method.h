@@ -25,7 +25,7 @@
 #define METHOD_PROTOCOL "1"
 #define METHOD_REPLY_MAX ((size_t)8 << 20)
 #define METHOD_SECONDS_MAX 30
-#define METHOD_DIFF_SECONDS_MAX 300 /* of diff_snapshots, for which ZFS may need long */
+#define METHOD_DIFF_SECONDS_MAX 300 /* longest time of diff_snapshots, since ZFS may need long */
 
 struct method_context {
 	struct registry *registry;
@@ -51,13 +51,13 @@ struct method_context {
 extern const struct op *const methods[];
 extern const size_t methods_count;
 const struct op *method_find(const char *name); /* NULL: no such method */
-int method_seconds(const char *name);           /* that a call may take */
+int method_seconds(const char *name);           /* returns the longest time of a call */
 
 /*
  * Check params, which are NULL if none are given, and run the method.  The members of the result
  * are written into the object that is open in out, which must not have a sink.  After an error, out
- * is as it was before, and registry_failure tells which program failed, if any.  Returns ERR_USAGE
- * if there is no such method.
+ * is as it was before, and registry_failure describes the program that has failed, if any.  Returns
+ * ERR_USAGE if there is no such method.
  */
 int method_call(struct method_context *ctx, const char *name, const struct jsonread *params,
 	struct json *out, struct err *err);

@@ -146,7 +146,7 @@ static const struct param dataset_properties_params[] = {
 	{ 0 },
 };
 
-/* Read the list of names.  *n is 0 if none is given. */
+/* Read the list of names.  *n becomes 0 if there is no list. */
 static int read_names(struct method_context *ctx, const struct jsonread *given, const char ***names,
 	size_t *n, struct err *err)
 {

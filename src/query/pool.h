@@ -1,4 +1,4 @@
-/* pool - storage pools, on which a family such as ZFS keeps its datasets. */
+/* pool - describes storage pools, on which a family such as ZFS keeps its datasets. */
 #pragma once
 #include <stdint.h>
 
@@ -13,10 +13,10 @@ struct pool {
 /* A device of a pool, or a group of devices. */
 struct pool_device {
 	struct str name;
-	struct str state;              /* empty: none, as for the heading "spares" */
-	int64_t read, write, checksum; /* how many errors there were; -1: not known */
-	unsigned depth;                /* 0: the pool itself */
-	struct str note;               /* remark behind the numbers; may be empty */
+	struct str state;              /* empty: no state, for example for the heading "spares" */
+	int64_t read, write, checksum; /* numbers of errors; -1: not known */
+	unsigned depth;                /* depth in the tree of devices; 0: the pool itself */
+	struct str note;               /* the text after the numbers; may be empty */
 };
 
 /* The parts of a pool's status, in the order of the protocol. */

@@ -80,9 +80,9 @@ struct view_ops {
 	int (*xattrs)(struct view *view, const struct entry *entry, struct str path,
 		struct buf *out, struct err *err);
 	/*
-	 * Open another view of the same snapshot, which another thread may use.  Returns NULL on
-	 * error.  The function pointer itself is NULL for views of which a process can have only
-	 * one at work.
+	 * Open another view of the same snapshot, for use by another thread.  Returns NULL on
+	 * error.  The function pointer itself is NULL if a process can use only one such view at a
+	 * time.
 	 */
 	struct view *(*again)(struct view *view, struct err *err);
 	void (*close)(struct view *view);
@@ -143,18 +143,21 @@ struct provider_ops {
 	bool (*unchanged)(
 		const char *before, const struct provider_snapshot *snapshot, struct str path);
 	/*
-	 * Visit the differences as the file system itself lists them.  The paths are those of the
-	 * live files, which may begin with the mountpoint.  Entries have only a type, and what is
-	 * 0.  NULL: the file system has no such list.
+	 * Visit the differences that the file system itself lists.  The paths are those of the live
+	 * files, and may begin with the mountpoint.  Entries have only a type, and the 'what' of a
+	 * change is 0.  NULL: the file system has no such list.
 	 */
 	int (*own_diff)(struct provider *provider, const char *a, const char *b,
 		provider_change_visit visit, void *arg, struct err *err);
-	/* Get how many bytes were written between two snapshots.  NULL: diff says that. */
+	/*
+	 * Get the number of bytes written between two snapshots.  NULL: the caller adds up the
+	 * sizes that diff reports.
+	 */
 	int (*written)(struct provider *provider, const char *a, const char *b, int64_t *bytes,
 		struct err *err);
 	/*
-	 * Visit the properties of the dataset with these n names, or all if n is 0.  NULL: the
-	 * dataset has no properties.
+	 * Visit the properties of the dataset that have one of these n names.  If n is 0, visit all
+	 * of them.  NULL: the dataset has no properties.
 	 */
 	int (*properties)(struct provider *provider, const char *const *names, size_t n,
 		provider_property_visit visit, void *arg, struct err *err);

@@ -26,14 +26,14 @@ struct registry {
 void registry_add(struct registry *registry, struct family *family);
 void registry_release(struct registry *registry);
 /*
- * Say that a call begins, whose time limit families hand on to the programs they run, and that it
- * has ended.
+ * Call registry_begin before and registry_end after each method call.  In between, the programs
+ * that families run have this time limit.
  */
 void registry_begin(struct registry *registry, const struct timed_limit *limit);
 void registry_end(struct registry *registry);
 /*
  * Returns the members "stderr" and "argv" of the program that failed in the last call, as JSON for
- * json_members, or an empty text if none has failed.
+ * json_members.  Returns an empty text if no program has failed.
  */
 struct str registry_failure(const struct registry *registry);
 

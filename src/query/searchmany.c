@@ -9,10 +9,11 @@
 #include "query/walk.h"
 
 #define BATCH_FILES 32
-#define BATCHES_MAX 16 /* batches that are searched or wait at a time */
+#define BATCHES_MAX 16 /* greatest number of batches that are searched or wait */
 /*
- * A thread stops collecting when the lines of a batch have more bytes than this.  The calling
- * thread then searches the remaining files of the batch, and needs no memory for what it finds.
+ * If the lines of a batch have more bytes than this, its thread stops searching. The calling thread
+ * then searches the remaining files of the batch.  It reports each match at once, so it needs no
+ * more memory.
  */
 #define COLLECTED_MAX ((size_t)256 << 10)
 
@@ -20,33 +21,33 @@ struct many;
 
 struct file {
 	char *path;
-	struct entry entry; /* without its texts */
+	struct entry entry; /* the entry, without its texts */
 };
 
 /* A line that matches, or one that was skipped. */
 struct finding {
 	uint32_t file; /* index in the batch */
 	uint64_t line;
-	size_t text, len; /* where the text of the line begins in the texts of the batch */
+	size_t text, len; /* position and length of the line in the texts of the batch */
 	size_t start, end;
-	const char *missed; /* why the line was skipped; NULL: it matches */
+	const char *missed; /* reason why the line was skipped; NULL: the line matches */
 };
 
 struct batch {
 	struct many *many;
 	struct file files[BATCH_FILES];
 	size_t n_files;
-	size_t searched; /* how many of the files were searched whole */
+	size_t searched; /* number of files whose search is complete */
 	struct finding *findings;
 	size_t n_findings, cap_findings;
 	struct buf texts;
 	uint64_t unread;
 	int result;
-	struct err err; /* of the file after the searched ones, if result is negative */
+	struct err err; /* error of the first file that was not searched, if result is negative */
 	bool done;      /* guarded by the lock of many */
 };
 
-/* What a thread searches with. */
+/* The objects that one thread uses at a time. */
 struct tools {
 	struct view *view;
 	struct linesearch *lines;
@@ -59,11 +60,12 @@ struct many {
 	struct tools tools[PAR_MAX];
 	unsigned n_tools;
 	pthread_mutex_t lock;
-	struct batch *batches[BATCHES_MAX]; /* a ring, in the order of the walk */
+	/* a ring of submitted batches, in the order of the walk */
+	struct batch *batches[BATCHES_MAX];
 	size_t first, n_batches;
-	struct batch *filling; /* the batch that the walk adds files to; NULL: none */
-	bool stopped;          /* the visit function of the search wanted to stop */
-	bool over;             /* nothing else is wanted; guarded by lock */
+	struct batch *filling; /* the batch to which the walk adds files; NULL: none */
+	bool stopped;          /* the visit function of the search has returned 1 */
+	bool over;             /* no more results are needed; guarded by lock */
 };
 
 static bool is_over(struct many *many)
@@ -110,7 +112,7 @@ static void collect_missed(void *arg, struct str path, uint64_t line, const char
 	add_finding(arg, (struct finding){ .line = line, .missed = why });
 }
 
-/* Search the files of a batch until one has too many matching lines, or cannot be searched. */
+/* Search the files of a batch, until one has too many matching lines or cannot be searched. */
 static void search_batch(struct batch *batch, const struct tools *tools)
 {
 	const struct search *wanted = batch->many->search;
@@ -145,7 +147,7 @@ static void run_batch(void *arg)
 	struct many *many = batch->many;
 	struct tools *tools = many->tools;
 
-	/* There are as many tools as threads, so some are free. */
+	/* There are as many tools as threads, so at least one is free. */
 	pthread_mutex_lock(&many->lock);
 	while (tools->busy)
 		tools++;
@@ -191,7 +193,7 @@ static int report_finding(struct many *many, const struct batch *batch,
 	return search->visit(search->arg, &match, err);
 }
 
-/* Report what was found in a batch, and search the files that the thread has left. */
+/* Report the findings of a batch, and search the files that its thread has not searched. */
 static int report_batch(struct many *many, struct batch *batch, struct err *err)
 {
 	struct search *search = many->search;
@@ -232,7 +234,10 @@ static int report_oldest(struct many *many, struct err *err)
 	return r;
 }
 
-/* Start the threads, with a view and a linesearch for each.  If that fails, there is no thread. */
+/*
+ * Start the threads, and make a view and a linesearch for each.  After a failure there may be fewer
+ * threads or none.
+ */
 static void start_threads(struct many *many)
 {
 	struct search *search = many->search;
@@ -252,7 +257,7 @@ static void start_threads(struct many *many)
 		many->par = par_new(many->n_tools);
 }
 
-/* Give the batch that is being filled to a thread. */
+/* Pass the batch that is being filled to a thread. */
 static int submit_batch(struct many *many, struct err *err)
 {
 	struct batch *batch = many->filling;
@@ -293,7 +298,9 @@ static int add_file(void *arg, struct str path, const struct entry *entry, struc
 	return many->filling->n_files < BATCH_FILES ? 0 : submit_batch(many, err);
 }
 
-/* Report all batches.  The last one is searched here, since no other work is left to do meanwhile.
+/*
+ * Report all batches.  The calling thread searches the last one, since it would only wait
+ * otherwise.
  */
 static int report_rest(struct many *many, struct err *err)
 {

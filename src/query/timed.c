@@ -52,7 +52,7 @@ struct timed_view {
 	struct view view;
 	struct view *inner;
 	struct timed_limit *limit;
-	struct timed_limit own_limit; /* limit, if another view was opened again as this one */
+	struct timed_limit own_limit; /* used as limit by a view that view_again has made */
 };
 
 static struct timed_view *timed_view(struct view *view)
@@ -99,7 +99,7 @@ struct reading {
 	void *arg;
 };
 
-/* Pass a piece of content on.  A piece may be large, so the clock is read for each. */
+/* Pass on a piece of content.  A piece may be large, so the clock is read for each one. */
 static int read_piece(void *arg, const void *bytes, uint64_t len, struct err *err)
 {
 	struct reading *reading = arg;
@@ -135,7 +135,10 @@ static void view_close(struct view *view)
 
 static struct view *wrap_view(struct view *inner, struct timed_limit *limit);
 
-/* A view of another thread counts what passes on its own. */
+/*
+ * Open a view for another thread.  It has a limit of its own, since two threads cannot share the
+ * counter.
+ */
 static struct view *view_again(struct view *view, struct err *err)
 {
 	struct timed_view *self = timed_view(view);
@@ -158,7 +161,7 @@ static const struct view_ops timed_view_ops = {
 	.close = view_close,
 };
 
-/* The same for an inner view that cannot be opened again. */
+/* the functions for an inner view that cannot be opened again */
 static const struct view_ops timed_single_ops = {
 	.stat = view_stat,
 	.list = view_list,

@@ -14,9 +14,9 @@
 #include "query/zfspool.h"
 #include "query/zfstool.h"
 
-#define PENDING_MAX ((size_t)64 << 10) /* bytes of lines that belong together */
-#define NUMBER_MAX 64                  /* bytes of a number that zfs prints alone */
-#define PROPERTIES_MAX 256             /* names of one request */
+#define PENDING_MAX ((size_t)64 << 10) /* bytes of lines that may belong to one row */
+#define NUMBER_MAX 64                  /* bytes of output if zfs prints only a number */
+#define PROPERTIES_MAX 256             /* number of names in one request */
 
 struct zfs_dataset {
 	struct provider provider;
@@ -24,7 +24,7 @@ struct zfs_dataset {
 	char *name;
 	struct zfslist list;
 	struct zfsmount mount;
-	struct zfs_dataset *next; /* among the datasets that are open */
+	struct zfs_dataset *next; /* the next open dataset of the family */
 };
 
 struct zfsfamily {
@@ -70,8 +70,8 @@ static int snapshots(
 }
 
 /*
- * Whether there is such a snapshot is known when it is used: opening its directory is much faster
- * than a call of zfs.
+ * This function does not check that the snapshot exists.  That is found out when its directory is
+ * opened, which is much faster than a call of zfs.
  */
 static int resolve(struct provider *provider, const char *name, struct arena *arena,
 	struct provider_snapshot *snapshot, struct err *err)
@@ -177,14 +177,14 @@ static int written(
 /* ----------------------------------------------------- rows of several lines */
 
 /*
- * The mountpoint of a dataset and the value of a property may contain newlines.  Lines are put
- * together until they make a row.
+ * The rows of a list that zfs prints.  The mountpoint of a dataset or the value of a property may
+ * contain newlines.  So lines are joined until they make a row.
  */
 struct rows {
 	struct tool_call call;
-	struct buf pending; /* lines that are no row yet */
+	struct buf pending; /* joined lines that are no complete row yet */
 	const char *expected;
-	/* Returns 1 for a row that was visited, 0 if the text is no row, or an error. */
+	/* Returns 1 after visiting a row, 0 if the text is no complete row, or an error. */
 	int (*take)(struct rows *rows, struct str text, struct err *err);
 	struct str dataset;
 	provider_dataset_visit dataset_visit;

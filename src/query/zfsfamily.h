@@ -1,16 +1,16 @@
 /*
- * zfsfamily - the family "zfs": the datasets of ZFS, as the programs zfs and zpool know them.
+ * zfsfamily - the family "zfs": the datasets that the programs zfs and zpool report.
  *
- * zfs is asked for lists and properties.  Files are read below .zfs/snapshot.  Whether a dataset
- * exists is known only when zfs is asked about it, so the family takes every name for the name of a
- * dataset.  It must be the last family of a registry.
+ * zfs is called for lists and properties.  Files are read below .zfs/snapshot.  Only a call of zfs
+ * shows whether a dataset exists, so the family accepts every name as that of a dataset.  So it
+ * must be the last family of a registry.
  */
 #pragma once
 #include "query/family.h"
 
 /*
- * trust_mountpoints: take a plain directory for the root of a snapshot, and do not require that the
- * kernel has ZFS.  This is for tests, in which a script stands for zfs.
+ * Make the family.  trust_mountpoints is for tests, in which a script stands for zfs.  A plain
+ * directory is then accepted as the root of a snapshot, and the kernel need not support ZFS.
  */
 struct family *zfsfamily_new(bool trust_mountpoints);
 /*

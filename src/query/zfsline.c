@@ -142,7 +142,7 @@ static bool is_octal(char c)
 	return c >= '0' && c <= '7';
 }
 
-/* Decode a path, in which a byte may be written as a backslash and 4 octal digits. */
+/* Decode a path.  A byte in it may be written as a backslash and 4 octal digits. */
 static bool decode_path(struct str text, struct buf *out)
 {
 	buf_clear(out);
@@ -178,7 +178,7 @@ static enum entry_type type_of(char letter)
 	case '=':
 		return ENTRY_SOCKET;
 	default:
-		return ENTRY_FIFO; /* '|', and what other systems have: doors and event ports */
+		return ENTRY_FIFO; /* '|', or a type of other systems: a door or an event port */
 	}
 }
 
@@ -192,7 +192,7 @@ bool zfsline_change(
 		return false;
 	first = line;
 	if (take_first(&line, &first))
-		rest = line; /* the new path, or a changed number of links such as "(+1)" */
+		rest = line; /* the new path, or a changed number of links, such as "(+1)" */
 	*out = (struct zfsline_change){ .op = *op.ptr, .type = type_of(*type.ptr) };
 	if (!decode_path(first, path) || (out->op == 'R' && !rest.ptr))
 		return false;

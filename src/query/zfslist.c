@@ -9,11 +9,11 @@
 #include "query/zfsline.h"
 #include "query/zfstool.h"
 
-/* Without a stamp that can be trusted, a list is used again for this long. */
+/* a list is used for this long if its stamp cannot show changes */
 #define MOMENT (WHEN_SECOND / 5)
-/* The sizes in a list become wrong without a change of the stamp. */
+/* maximum age of a list, since its sizes may change without a change of the stamp */
 #define AGE_MAX (20 * WHEN_SECOND)
-/* Two changes so near to each other may leave the same stamp. */
+/* two changes within this time may leave the same stamp */
 #define STAMP_GRAIN (2 * WHEN_SECOND)
 
 void zfslist_release(struct zfslist *list)
@@ -83,8 +83,8 @@ int zfslist_add(struct zfslist *list, const struct zfsline_snapshot *snapshot, s
 }
 
 /*
- * zfs lists the snapshots of a dataset in the order in which they were made.  Snapshots of the same
- * second stay in that order, which is that of their names in the buffer.
+ * Compare rows by their time.  Rows of the same second keep the order in which zfs lists them,
+ * since it lists older snapshots first.  In this order their names are in the buffer.
  */
 static int compare_rows(const void *a, const void *b)
 {

@@ -1,9 +1,9 @@
 /*
- * zfslist - the snapshots of one ZFS dataset, as zfs lists them, kept for a while.
+ * zfslist - keeps the list of snapshots of one ZFS dataset for a while.
  *
  * A stamp of the directory .zfs/snapshot shows whether snapshots were made or destroyed.  A list is
  * used again only while the stamp is the same.  Without a stamp, or if the directory changed just
- * before the list was made, it is used again only for a moment.
+ * before the list was made, the list is used again only for a moment.
  */
 #pragma once
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include "query/zfsline.h"
 
 #define ZFSLIST_SNAPSHOTS_MAX 400000
-#define ZFSLIST_BYTES_MAX ((size_t)32 << 20) /* of all names */
+#define ZFSLIST_BYTES_MAX ((size_t)32 << 20) /* maximum size of all names together */
 
 struct zfslist_stamp {
 	bool known;
@@ -26,21 +26,24 @@ struct zfslist {
 	struct zfslist_row {
 		int64_t creation; /* ns */
 		int64_t used, referenced;
-		size_t name; /* position in names */
+		size_t name; /* position of the name in names */
 	} * rows;            /* the oldest snapshot first */
 	size_t n, cap;
-	uint64_t left_out; /* snapshots whose name has another form */
+	uint64_t left_out; /* number of snapshots whose names have another form */
 	struct zfslist_stamp stamp;
 	int64_t made;      /* monotonic time; 0: there is no list */
-	int64_t made_time; /* the same by the clock that sets file times */
-	unsigned visitors; /* while rows are visited, they stay as they are */
+	int64_t made_time; /* the same time by the clock that sets file times */
+	unsigned visitors; /* number of running visits; meanwhile the rows do not change */
 };
 
 void zfslist_release(struct zfslist *list);
 /* Make the next zfslist_update ask zfs again. */
 void zfslist_forget(struct zfslist *list);
 struct zfslist_stamp zfslist_stamp_of(const struct statx *stx);
-/* Ask zfs for the snapshots of a dataset, unless the list is still good.  stamp is that of now. */
+/*
+ * Ask zfs for the snapshots of a dataset, unless the list is still valid.  stamp is the present
+ * stamp.
+ */
 int zfslist_update(struct zfslist *list, struct family *family, const char *dataset,
 	const struct zfslist_stamp *stamp, struct err *err);
 /*
@@ -51,5 +54,5 @@ int zfslist_add(struct zfslist *list, const struct zfsline_snapshot *snapshot, s
 void zfslist_sort(struct zfslist *list);
 /* Visit the snapshots.  visit may return 1 to stop without an error. */
 int zfslist_visit(struct zfslist *list, provider_snapshot_visit visit, void *arg, struct err *err);
-/* Fill in a snapshot if the list has it. */
+/* Fill in the snapshot with this name.  Returns false if the list does not have it. */
 bool zfslist_find(const struct zfslist *list, const char *name, struct provider_snapshot *out);

@@ -50,7 +50,7 @@ static bool is_mount_of(const struct zfsmount_entry *entry, const char *source)
 	return !strcmp(entry->source, source) && !strcmp(entry->root, "/");
 }
 
-/* Whether a mount of source has the device of this directory. */
+/* Whether the directory has the device of a mount of source. */
 static bool has_device(
 	const struct zfsmount_table *table, const struct statx *stx, const char *source)
 {
@@ -79,9 +79,9 @@ static bool is_of(int fd, const struct zfsmount_table *table, const char *source
 }
 
 /*
- * Find a mount of the dataset in the table, and open its .zfs/snapshot.  Another mount may cover a
- * mountpoint, so the directory that is found there is checked.  Returns -1 if there is none.  Then
- * *why is set if there is a mount that cannot be used.
+ * Open .zfs/snapshot of a mount of the dataset.  The opened directory is checked, since another
+ * mount may cover the mountpoint.  Returns -1 if there is no usable mount.  If there are only
+ * unusable mounts, *why is set.
  */
 static int open_mounted(const struct zfsmount *mount, struct err *why)
 {
@@ -105,7 +105,7 @@ static int open_mounted(const struct zfsmount *mount, struct err *why)
 
 /* -------------------------------------------------------------- mountpoints */
 
-/* Set the error of a dataset whose property mountpoint is this value. */
+/* Set the error for a dataset that is not mounted and has this value of the property mountpoint. */
 static int refuse_point(const struct zfsmount *mount, struct str value, struct err *err)
 {
 	owned(buf_release) struct buf shown = BUF_INIT;
@@ -127,8 +127,8 @@ static int refuse_point(const struct zfsmount *mount, struct str value, struct e
 }
 
 /*
- * Ask zfs for the mountpoint, and put it into point.  Without trust, zfs is asked only for the
- * message that says why nothing is mounted, so this always fails.
+ * Set mount->point to the mountpoint that zfs reports.  This only works with trust.  Without trust,
+ * the function always fails, with an error that explains why nothing is mounted.
  */
 static int ask_point(struct zfsmount *mount, struct err *err)
 {
@@ -212,7 +212,7 @@ struct zfslist_stamp zfsmount_stamp(struct zfsmount *mount)
 
 /* ---------------------------------------------------------------- snapshots */
 
-/* Set the error of a snapshot whose root cannot be opened for this reason. */
+/* Set the error for a snapshot whose root could not be opened. */
 static int refuse_root(
 	struct zfsmount *mount, const char *snapshot, const struct err *why, struct err *err)
 {
@@ -228,7 +228,7 @@ static int refuse_root(
 	if (r == 0 && !S_ISDIR(stx.stx_mode))
 		return err_set(
 			err, ERR_DENIED, "'%s@%s' is not a directory", mount->dataset, snapshot);
-	/* ZFS gives ELOOP, which at_open takes for a link, when it cannot mount the snapshot. */
+	/* If ZFS cannot mount the snapshot, it gives ELOOP, which at_open reports as a symlink. */
 	if (why->code == ERR_DENIED || why->errno_value == ELOOP)
 		return err_set(err, ERR_NOT_FOUND,
 			"the snapshot '%s@%s' cannot be mounted; it may have been destroyed",
@@ -242,7 +242,7 @@ static int prove_root(const struct zfsmount *mount, int root, const char *snapsh
 {
 	owned_mem char *source = mem_printf("%s@%s", mount->dataset, snapshot);
 
-	/* The kernel may have mounted the snapshot just now, after the table was read. */
+	/* After the table was read, the kernel may have mounted the snapshot. */
 	if (is_of(root, mount->table, source) ||
 		(is_on_zfs(root) && read_table(mount->table, err) >= 0 &&
 			is_of(root, mount->table, source)))

@@ -1,19 +1,21 @@
 /*
- * zfsmount - finds where a ZFS dataset is mounted, and opens the roots of its snapshots.
+ * zfsmount - finds the place where a ZFS dataset is mounted, and opens the roots of its snapshots.
  *
  * The snapshots of a mounted dataset are below .zfs/snapshot of its mountpoint.  The kernel mounts
- * a snapshot there when its root is opened.  One handle of .zfs/snapshot is kept for the length of
- * a call.  It is not kept longer, because a file system with an open directory cannot be unmounted.
+ * a snapshot there when its root is opened.  A descriptor of .zfs/snapshot stays open for one call,
+ * and no longer, because a file system with an open directory cannot be unmounted.
  *
- * A root is accepted only after a proof: its file system is ZFS, and /proc/self/mountinfo has a
- * mount of that device with the name of the snapshot.  A plain directory with such a path is thus
- * refused.
+ * A root is accepted only after a check: its file system must be ZFS, and /proc/self/mountinfo must
+ * have a mount of its device with the name of the snapshot.  So a plain directory with such a path
+ * is refused.
  */
 #pragma once
 #include "query/family.h"
 #include "query/zfslist.h"
 
-/* The mounts of ZFS in this mount namespace.  A struct of zeros has not been read yet. */
+/*
+ * The mounts of ZFS in this mount namespace.  A struct of zeros is a table that was not read yet.
+ */
 struct zfsmount_table {
 	struct buf text;
 	struct zfsmount_entry {
@@ -28,21 +30,25 @@ struct zfsmount {
 	struct family *family;
 	struct zfsmount_table *table;
 	const char *dataset;
-	/* Without the proof, and with the mountpoint that zfs gives: for tests with plain folders.
+	/*
+	 * For tests with plain directories: the check is left out, and the mountpoint is the one
+	 * that zfs reports.
 	 */
 	bool trust;
-	char *point;   /* with trust: the mountpoint, once it is known */
-	int snapshots; /* open on .zfs/snapshot; -1: not open */
+	char *point;   /* with trust: the mountpoint, or NULL if it is not known yet */
+	int snapshots; /* descriptor of .zfs/snapshot; -1: not open */
 };
 
 void zfsmount_release(struct zfsmount *mount);
-/* Close the handle. */
+/* Close the descriptor of .zfs/snapshot. */
 void zfsmount_rest(struct zfsmount *mount);
 /*
  * Open the root of a snapshot, whose name satisfies snapname_is_snapshot.  Fails with
- * ERR_UNSUPPORTED if the dataset is not mounted, ERR_NOT_FOUND if there is no such snapshot, or no
- * longer, and ERR_DENIED if the directory is no root of a snapshot.
+ * ERR_UNSUPPORTED if the dataset is not mounted, with ERR_NOT_FOUND if the snapshot does not exist
+ * or was destroyed meanwhile, and with ERR_DENIED if the directory is not the root of the snapshot.
  */
 int zfsmount_open(struct zfsmount *mount, const char *snapshot, struct err *err);
-/* Returns the stamp of .zfs/snapshot.  It is not known if that would take a call of zfs. */
+/*
+ * Returns the stamp of .zfs/snapshot.  Returns an unknown stamp if a call of zfs would be needed.
+ */
 struct zfslist_stamp zfsmount_stamp(struct zfsmount *mount);

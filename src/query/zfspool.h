@@ -1,4 +1,7 @@
-/* zfspool - asks zpool about pools.  The functions are those of struct family_ops. */
+/*
+ * zfspool - lists pools and their status by calls of zpool, with the functions of struct
+ * family_ops.
+ */
 #pragma once
 #include "query/family.h"
 

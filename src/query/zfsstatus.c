@@ -11,11 +11,12 @@ struct reading {
 	struct pool_status pool;
 	struct pool_device *devices;
 	size_t n, cap;
-	struct buf *joined; /* text of the fact that may go on in the next line; NULL: none */
+	struct buf *joined; /* buffer of the fact that the next line may continue; NULL: none */
 	struct buf fact;
 	enum pool_fact which;
 	bool in_table;
-	size_t state_column; /* of the table, counted from its indent; 0: not seen yet */
+	/* column of STATE in the table, after its indent; 0: the heading was not read yet */
+	size_t state_column;
 };
 
 static void free_reading(struct reading *reading)
@@ -83,8 +84,8 @@ static struct str take_word(struct str *text)
 }
 
 /*
- * Read a number of errors: digits, or a number that is shortened for people, such as "1.25K".  Its
- * factors are powers of 1024.
+ * Read a number of errors.  The text consists of digits, or is shortened for people, such as
+ * "1.25K".  A unit is a power of 1024.
  */
 static bool read_count(struct str text, int64_t *count)
 {
@@ -120,8 +121,8 @@ static bool read_count(struct str text, int64_t *count)
 }
 
 /*
- * Read a line of the table, without its tab.  A heading such as "spares" has a name only, and a
- * spare has a state but no numbers.
+ * Read a line of the table, without its tab.  A heading such as "spares" has only a name.  A spare
+ * device has a name and a state, but no numbers.
  */
 static bool read_device(const struct reading *reading, struct str line, struct pool_device *out)
 {

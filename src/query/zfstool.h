@@ -7,15 +7,15 @@
 #define ZFSTOOL_DIFF_SECONDS_MAX 300
 
 /*
- * As tool_run, within the time limit of the family's call.  If the program fails, the family's
- * failure says so.
+ * Do the same as tool_run, within the time limit of the running call.  If the program fails,
+ * family->failure describes this.
  */
 int zfstool_run(struct family *family, struct tool_call *call, struct err *err);
-/* Make the family's failure that of this call, which ran, but printed something else than asked. */
+/* Let family->failure describe this call, whose program has printed something unexpected. */
 void zfstool_blame(struct family *family, const struct tool_call *call);
 /*
- * Set the error that a program has printed a line of another form than expected. expected is what
- * it should have printed, such as "a snapshot".
+ * Set the error that a program has printed a line of another form.  expected names the right form,
+ * such as "a snapshot".
  */
 int zfstool_garbage(
 	const struct tool_call *call, struct str line, const char *expected, struct err *err);

@@ -1,5 +1,5 @@
-# query --provider zfs: what zfs and zpool of OpenZFS 2.1 and 2.3 printed is printed again by
-# tests/tools/fake_zfs.py, and the snapshots are plain directories.
+# query --provider zfs: tests/tools/fake_zfs.py prints recorded outputs of zfs and zpool of OpenZFS
+# 2.1 and 2.3.  The snapshots are plain directories.
 load helpers
 load history
 
@@ -14,14 +14,14 @@ setup() {
 
 asking() { strata query --json --provider zfs --trust-mountpoints "$@"; }
 
-# q JQ-FILTER METHOD...: what the filter makes of the reply, compact.
+# q JQ-FILTER METHOD...: prints the reply after this filter, as compact JSON.
 q() {
 	local filter=$1
 	shift
 	asking "$@" | jq -c "$filter"
 }
 
-# refused METHOD...: fails; its message is in $stderr.
+# refused METHOD...: checks that the method fails.  Its message is in $stderr.
 refused() {
 	run -1 --separate-stderr asking "$@"
 	[ -z "$output" ]
@@ -34,7 +34,7 @@ refused() {
 			'["tank","tank/a","tank/home","tank/home/user","tank/legacy","tank/noauto","tank/none","tank/odd","tank/off","tank/sa","tank/vol","tank/with space"]'
 		is "$(q '[.datasets[] | select(.name == "tank/vol") | [.type, .mountpoint]]' list_datasets)" '[["volume",null]]'
 		is "$(q '.datasets[] | select(.name == "tank/legacy") | .mountpoint' list_datasets)" '"legacy"'
-		# A raw tab in a mountpoint.
+		# The mountpoint has a tab that zfs does not quote.
 		is "$(q '.datasets[] | select(.name == "tank/odd") | .mountpoint' list_datasets)" "\"$PWD/root/mnt/tab\\tand é\""
 		# The temporary snapshots of zfs diff are left out.
 		is "$(q '[.snapshots[].snap]' list_snapshots dataset=tank/a)" \
@@ -92,7 +92,7 @@ zfs get -H -p -o value mountpoint tank/a"
 		'["tank/a",76,{"name":"type","value":"filesystem","source":"-"}]'
 	is "$(q .properties dataset_properties dataset=tank/a properties='["compression","atime"]')" \
 		'[{"name":"atime","value":"off","source":"inherited from tank"},{"name":"compression","value":"on","source":"default"}]'
-	# A raw tab in a value.
+	# The value has a tab that zfs does not quote.
 	is "$(q '.properties[0].value' dataset_properties dataset=tank/odd properties='["mountpoint","mounted"]')" "\"$PWD/root/mnt/tab\\tand é\""
 	is "$(q .written_bytes size_delta snap_a=tank/a@1 snap_b=tank/a@2)" 122880
 }
@@ -145,11 +145,11 @@ zfs get -H -p -o value mountpoint tank/a"
 	is "$stderr" "strata: 'tank/a@link' is a symbolic link, not a snapshot"
 	refused list_dir snapshot=tank/a@pipe path=
 	is "$stderr" "strata: 'tank/a@pipe' is not a directory"
-	# A snapshot that is listed and has no directory is one that was destroyed meanwhile.
+	# A listed snapshot without a directory was destroyed meanwhile.
 	rmdir "$a/3"
 	is "$(q '[.versions[].snapshot]' file_history dataset=tank/a path=f)" \
 		'["tank/a@1","tank/a@2","tank/a@daily-2024-01-02_03:04.05","tank/a@with space","tank/a@s1","tank/a@s2"]'
-	# Without --trust-mountpoints, a directory that only looks like the root of a snapshot is none.
+	# Without --trust-mountpoints, a plain directory is not accepted as the root of a snapshot.
 	run -1 --separate-stderr strata query --provider zfs list_dir snapshot=tank/a@1 path=
 	is "$stderr" "strata: 'tank/a' is not mounted; its mountpoint is '$PWD/root/tank/a'"
 }

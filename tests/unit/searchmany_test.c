@@ -1,4 +1,4 @@
-/* searchmany: several threads report what one thread reports, in the same order. */
+/* searchmany: several threads report the same as one thread, in the same order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
