@@ -51,7 +51,7 @@ class Agent:
         return found
 
     def cpu(self):
-        """Microseconds of processor time of all processes and threads that are there."""
+        """Returns the processor time of all present processes and threads, in microseconds."""
         total = 0
         for pid in self.pids():
             for thread in os.listdir(f"/proc/{pid}/task"):

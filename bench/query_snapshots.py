@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """query_snapshots.py DIR SNAPSHOTS FILES - make backups as rsnapshot does, for row 21.
 
-Each snapshot is a directory of DIR whose name is a date.  A file that did not change is a hard link to the file of
-the snapshot before.  From each snapshot to the next, 20 files change, and one is deleted and one added.  The same
-arguments make the same files.
+Each snapshot is a directory of DIR whose name is a date.  An unchanged file is a hard link to the file in the previous
+snapshot.  From each snapshot to the next, 20 files change, one is deleted and one is added.  The same arguments always
+give the same files.
 """
 
 import datetime

@@ -1,4 +1,4 @@
-"""A client for ``strata worker``: files of a workspace, under a policy.
+"""A client for ``strata worker``, which gives access to files under a policy.
 
     with Worker.spawn(root="/home/me/project") as worker:
         text = worker.read("/home/me/project/README").decode()
@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Dict, List, Optional, Sequence, Type, Union
 
 MAX_FRAME = 1 << 20
-"""The most bytes of JSON in one frame, in both directions."""
+"""The maximum number of bytes of JSON in one frame, in both directions."""
 
 Path = Union[str, bytes, "os.PathLike[str]"]
 
@@ -41,11 +41,11 @@ class WorkerError(Exception):
 
 
 class PolicyDenied(WorkerError):
-    """The policy does not allow it.  The message names the rule, and what would allow it."""
+    """The policy denied a request.  The message names the rule, and a way to allow the request."""
 
 
 class ConnectionEnded(Exception):
-    """The worker has ended the connection, or broke the protocol."""
+    """The worker has ended the connection, or has violated the protocol."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Stat:
-    """What ``stat`` knows of a name.  Links are not followed."""
+    """The result of ``stat``.  Links are not followed."""
 
     size: int
     is_dir: bool
@@ -73,8 +73,9 @@ class Stat:
 class Listing:
     """The result of ``glob`` or ``grep``.
 
-    ``truncated``: there is more than a reply can hold, or than was asked for.
-    ``skipped``: directories and files that could not be read.
+    ``truncated`` is true if items are missing, because the reply would be too large or the
+    caller's maximum was reached.  ``skipped`` is the number of directories and files that could
+    not be read.
     """
 
     items: Sequence[Any]
@@ -89,7 +90,7 @@ class Listing:
 
 
 def _name(path: Path) -> str:
-    """A path as text; bytes that are not UTF-8 become lone surrogates, as the worker has them."""
+    """Returns a path as text.  A byte that is not UTF-8 becomes a lone surrogate."""
     return os.fsdecode(path)
 
 
@@ -97,7 +98,7 @@ class Worker:
     """A connection to one worker."""
 
     def __init__(self, sock: socket.socket, process: Optional["subprocess.Popen[bytes]"] = None):
-        """Take over a connected socket, and the worker at its other end if it is our child."""
+        """Take over a connected socket.  ``process`` is the worker if it is a child."""
         self._sock = sock
         self._process = process
         self._waiting: Dict[Any, Dict[str, Any]] = {}
@@ -112,7 +113,7 @@ class Worker:
         options: Sequence[str] = (),
         **popen: Any,
     ) -> "Worker":
-        """Start a worker of our own.  ``popen`` is handed on to ``subprocess.Popen``."""
+        """Start a worker as a child.  ``popen`` holds further arguments of ``subprocess.Popen``."""
         ours, theirs = socket.socketpair()
         args = [*command, "--fd", str(theirs.fileno()), *options]
         if root is not None:
@@ -142,7 +143,7 @@ class Worker:
     # --- the connection
 
     def close(self) -> Optional[int]:
-        """End the connection.  Returns the exit status of a worker that is our child."""
+        """End the connection.  Returns the exit status of the worker if it is a child, else None."""
         self._sock.close()
         return self._process.wait() if self._process else None
 
@@ -168,14 +169,14 @@ class Worker:
         return b"".join(parts)
 
     def send(self, request: Dict[str, Any]) -> None:
-        """Send one request as it is; for requests with an ``id`` of the caller's."""
+        """Send one request unchanged.  The caller may set its ``id``."""
         payload = json.dumps(request, separators=(",", ":")).encode("ascii")
         if len(payload) > MAX_FRAME:
             raise ValueError(f"a request of {len(payload)} bytes; {MAX_FRAME} are allowed")
         self._sock.sendall(struct.pack(">I", len(payload)) + payload)
 
     def receive(self) -> Dict[str, Any]:
-        """Wait for the next reply, whatever it answers; an error reply is returned, too."""
+        """Wait for the next reply to any request.  An error reply is returned and not raised."""
         (size,) = struct.unpack(">I", self._receive_exactly(4))
         if size > MAX_FRAME:
             raise ConnectionEnded(f"a reply of {size} bytes")
@@ -186,7 +187,7 @@ class Worker:
 
     @staticmethod
     def check(reply: Dict[str, Any]) -> Dict[str, Any]:
-        """The reply, or its error as an exception."""
+        """Returns the reply, or raises its error."""
         if reply.get("kind") != "error":
             return reply
         code = reply.get("code", "internal")
@@ -205,14 +206,14 @@ class Worker:
     # --- several requests at a time
 
     def start(self, kind: str, **fields: Any) -> int:
-        """Send a request and do not wait.  Returns its id, for ``finish`` and ``cancel``."""
+        """Send a request without waiting.  Returns its id, for ``finish`` and ``cancel``."""
         number = self._next_id
         self._next_id += 1
         self.send({"kind": kind, **fields, "id": number})
         return number
 
     def finish(self, number: int) -> Dict[str, Any]:
-        """Wait for the reply to a request of ``start``."""
+        """Wait for the reply to a request that ``start`` has sent."""
         while number not in self._waiting:
             reply = self.receive()
             if "id" in reply:
@@ -220,30 +221,30 @@ class Worker:
         return self.check(self._waiting.pop(number))
 
     def cancel(self, number: int) -> None:
-        """Stop a request of ``start``; ``finish`` raises an error with ``ECANCELED`` then."""
+        """Stop a request that ``start`` has sent.  Its ``finish`` then raises ``ECANCELED``."""
         self.send({"kind": "cancel", "id": number})
 
     # --- requests
 
     def ping(self) -> None:
-        """Return when the worker answers."""
+        """Wait until the worker answers."""
         self.call("ping")
 
     def shutdown(self) -> None:
-        """Have the worker finish what was asked for, and end."""
+        """Ask the worker to end after it has answered the requests sent before."""
         self.call("shutdown")
 
     def read_piece(
         self, path: Path, offset: int = 0, max_bytes: Optional[int] = None
     ) -> "tuple[bytes, bool]":
-        """Up to ``max_bytes`` from ``offset`` on, and whether a frame could not hold all of it."""
+        """Returns up to ``max_bytes`` from ``offset`` on, and true if a frame could not hold them."""
         reply = self.call(
             "read", path=_name(path), max_bytes=max_bytes, offset=offset, encoding="base64"
         )
         return base64.b64decode(reply["content"]), bool(reply.get("truncated"))
 
     def read(self, path: Path) -> bytes:
-        """The whole content of a file, in as many requests as that takes."""
+        """Returns the whole content of a file, with as many requests as necessary."""
         parts: List[bytes] = []
         offset = 0
         more = True
@@ -255,20 +256,20 @@ class Worker:
         return b"".join(parts)
 
     def write(self, path: Path, content: bytes) -> int:
-        """Replace or make a file, atomically.  Returns the number of bytes."""
+        """Replace or make a file in one step.  Returns the number of bytes written."""
         text = base64.b64encode(content).decode("ascii")
         reply = self.call("write", path=_name(path), content=text, encoding="base64")
         return int(reply["bytes_written"])
 
     def edit(self, path: Path, old: str, new: str, replace_all: bool = False) -> int:
-        """Replace the first occurrence of a text, or all.  Returns how many were replaced."""
+        """Replace the first occurrence of a text, or all.  Returns the number of replacements."""
         reply = self.call(
             "edit", path=_name(path), old_string=old, new_string=new, replace_all=replace_all
         )
         return int(reply["replacements"])
 
     def glob(self, pattern: str, root: Path, no_ignore: bool = False) -> Listing:
-        """The paths below ``root`` that match a pattern, sorted."""
+        """Returns the sorted paths below ``root`` that match a pattern."""
         reply = self.call("glob", pattern=pattern, root=_name(root), no_ignore=no_ignore)
         return _listing(reply, reply["paths"])
 
@@ -280,7 +281,7 @@ class Worker:
         max_matches: Optional[int] = None,
         no_ignore: bool = False,
     ) -> Listing:
-        """The lines below ``root`` that match a regular expression, as ``Match``."""
+        """Returns a ``Match`` for each line below ``root`` that matches a regular expression."""
         reply = self.call(
             "grep",
             pattern=pattern,
@@ -292,12 +293,12 @@ class Worker:
         return _listing(reply, [Match(**match) for match in reply["matches"]])
 
     def stat(self, path: Path) -> Stat:
-        """What a name is."""
+        """Returns the type, size, mode and time of a path."""
         reply = self.call("stat", path=_name(path))
         return Stat(*(reply[key] for key in ("size", "is_dir", "is_symlink", "mode", "mtime")))
 
     def get_env(self, *names: str) -> List[Optional[str]]:
-        """Variables of the worker's environment; None for one that is not set."""
+        """Returns variables of the worker's environment, with None for each unset variable."""
         values: List[Optional[str]] = self.call("get_env", names=list(names))["values"]
         return values
 

@@ -1,4 +1,4 @@
-"""agentpeer - a peer of the query agent, for tests.
+"""agentpeer - starts a query agent and sends requests to it, for tests.
 
 PYTHONPATH=tests/tools python3 - PROGRAM [ARGUMENT...] <<'END'
 from agentpeer import *
@@ -7,7 +7,7 @@ assert agent.call('agent_info')['protocol_version'] == '1'
 assert agent.close() == 0
 END
 
-The command of the agent is the command line of the script.
+The command line of the script is the command of the agent.
 """
 import json
 import os
@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 
-SECONDS = 20  # until a reply that does not come is an error
+SECONDS = 20  # how long to wait for a reply
 
 
 class Refused(Exception):
@@ -29,7 +29,7 @@ class Refused(Exception):
 
 
 class Agent:
-    """An agent that runs, and a connection to it."""
+    """A running agent, and the connection to it."""
 
     def __init__(self, *arguments, **how):
         self.errors = open("agent.stderr", "w+b")
@@ -40,7 +40,7 @@ class Agent:
         self.last_id = 0
 
     def send(self, *requests):
-        """Send requests: objects, or bytes that are sent as they are."""
+        """Send requests.  Each is an object, or bytes that are sent unchanged."""
         for request in requests:
             if not isinstance(request, bytes):
                 request = json.dumps(request).encode() + b"\n"
@@ -54,7 +54,7 @@ class Agent:
         return self.last_id
 
     def line(self, seconds=SECONDS):
-        """The next line of the agent; b'' at the end."""
+        """Returns the next line from the agent, or b'' at the end."""
         end = time.monotonic() + seconds
         descriptor = self.process.stdout.fileno()
         while b"\n" not in self.buffer:
@@ -70,7 +70,7 @@ class Agent:
         return line
 
     def reply(self, seconds=SECONDS):
-        """The next reply, an object."""
+        """Returns the next reply as an object."""
         line = self.line(seconds)
         assert line, "the agent has ended: " + self.stderr()
         reply = json.loads(line)
@@ -79,7 +79,7 @@ class Agent:
         return reply
 
     def call(self, method, /, **params):
-        """The result of a request, when no other is on its way."""
+        """Send a request and return its result.  No other request may be pending."""
         number = self.ask(method, **params)
         reply = self.reply()
         assert reply["id"] == number, reply
@@ -88,28 +88,28 @@ class Agent:
         return reply["result"]
 
     def code(self, request, seconds=SECONDS):
-        """The id and the code of the reply to a request; 0 is success."""
+        """Send a request.  Returns the id of the reply, and its error code or 0."""
         self.send(request)
         reply = self.reply(seconds)
         return reply["id"], reply.get("error", {"code": 0})["code"]
 
     def alive(self):
-        """Check that the next request is served."""
+        """Check that the agent answers a request."""
         assert self.call("agent_info")["protocol_version"] == "1"
 
     def silent(self, seconds=0.2):
-        """Check that nothing comes."""
+        """Check that the agent sends nothing."""
         assert not self.buffer and not select.select([self.process.stdout], [], [], seconds)[0], \
             self.line()
 
     def workers(self):
-        """The ids of the processes that the agent has started."""
+        """Returns the ids of the processes that the agent has started."""
         pid = self.process.pid
         with open(f"/proc/{pid}/task/{pid}/children") as file:
             return [int(child) for child in file.read().split()]
 
     def peak(self):
-        """The most memory that the agent and each of its processes has used, in bytes."""
+        """Returns the most memory that the agent or one of its processes has used, in bytes."""
         peaks = []
         for pid in (self.process.pid, *self.workers()):
             with open(f"/proc/{pid}/status") as file:
@@ -124,14 +124,14 @@ class Agent:
         self.process.stdin.close()
 
     def close(self, seconds=SECONDS):
-        """End the input, check that nothing more comes, and return the exit status."""
+        """End the input, check that the agent sends nothing more, and return its exit status."""
         self.end_input()
         assert self.line(seconds) == b""
         return self.process.wait(seconds)
 
 
 def until(condition, seconds=SECONDS):
-    """Wait until the condition holds; the time this took."""
+    """Wait until the condition holds.  Returns the time that this took."""
     begin = time.monotonic()
     while not condition():
         assert time.monotonic() < begin + seconds, "this never happens"

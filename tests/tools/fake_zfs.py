@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""fake_zfs - stands for zfs and zpool, by the name it is called by.
+"""fake_zfs - stands for zfs or zpool in tests, whichever name it is called by.
 
-Prints what the real programs printed for the same arguments.  The environment says what to do:
+Prints the output that the real program gave for the same arguments.  These variables control it:
 
     ZFS_ANSWERS  a file of tests/data/zfs-*.txt: blocks of "$ COMMAND", its output, and "--- exit N"
     ZFS_ROOT     the directory that stands for @ROOT@ in answers
@@ -15,7 +15,7 @@ import sys
 
 
 def answer(command):
-    """Print the answer of the file.  Returns the exit status."""
+    """Print the recorded output of a command.  Returns its exit status."""
     with open(os.environ["ZFS_ANSWERS"], "rb") as file:
         text = file.read().replace(b"@ROOT@", os.environ["ZFS_ROOT"].encode())
     start = text.find(b"\n$ " + command.encode() + b"\n")
@@ -41,13 +41,13 @@ def hang(_):
 
 
 def fail(_):
-    """Fail as a pool that is suspended does."""
+    """Fail like zfs if the pool is suspended."""
     sys.stderr.write("cannot open 'tank': pool I/O is currently suspended\n")
     return 1
 
 
 def garbage(_):
-    """Print bytes that are no line of any list."""
+    """Print bytes that form no line of any list."""
     sys.stdout.buffer.write(bytes(range(256)) * 5000)
     return 0
 
@@ -69,7 +69,7 @@ def million(_):
 
 
 def junk(_):
-    """Print a million lines that mean nothing."""
+    """Print a million lines without a meaning."""
     sys.stdout.write("what is this\n" * 1000000)
     return 0
 
@@ -78,7 +78,7 @@ DOES = {"": answer, "hang": hang, "fail": fail, "garbage": garbage, "endless": e
 
 
 def main():
-    """Do what the environment says."""
+    """Answer as the environment demands."""
     command = " ".join([os.path.basename(sys.argv[0])] + sys.argv[1:])
     if "ZFS_LOG" in os.environ:
         with open(os.environ["ZFS_LOG"], "a", encoding="utf-8") as log:

@@ -1,19 +1,19 @@
 #!/usr/bin/python3
-"""machine - a machine with servers, for programs whose way out of a sandbox is tested.
+"""machine - stands for the outside world, with names and servers, in tests of network rules.
 
     machine.py DIR
 
-Runs in a user, mount and network namespace of its own (tests/cli/machine.bash makes them), with all
-rights there.  Every address of IPv4 and IPv6 is one of this machine, so nothing that a program sends
-can leave it, and servers can have public addresses.  DIR has the files of the web servers in DIR/www,
-and the certificate and key of the TLS servers in DIR/cert.pem and DIR/key.pem.
+Runs in a user, mount and network namespace of its own with all rights there.  tests/cli/machine.bash
+makes these namespaces.  Every address of IPv4 and IPv6 belongs to this machine.  So no packet can
+leave it, and its servers can have public addresses.  The web servers show the files of DIR/www.  The
+TLS servers use DIR/cert.pem and DIR/key.pem.
 
-    DIR/hosts   the names of this machine, in addition to those of NAMES
+    DIR/hosts   has more names of this machine, besides those of NAMES
     DIR/ready   is written when the servers listen
-    DIR/packets a line for each packet of the machine's own network: PROTOCOL ADDRESS PORT
+    DIR/packets has a line for each packet in this network namespace: PROTOCOL ADDRESS PORT
 
-The servers, on all addresses: HTTP on 80 and 8080, HTTPS on 443 and 8443, and those of SERVICES.
-They end with standard input.
+All addresses have these servers: HTTP on 80 and 8080, HTTPS on 443 and 8443, and those of SERVICES.
+The servers run until standard input ends.
 """
 
 import array
@@ -51,7 +51,7 @@ def run(*command):
 
 
 def set_up(place):
-    """Make all addresses local, and give the machine names of its own."""
+    """Make all addresses local, and put files with names over those of /etc."""
     run("busybox", "ip", "link", "set", "lo", "up")
     for source in SOURCES:
         family = "-6" if ":" in source else "-4"
@@ -70,12 +70,12 @@ def set_up(place):
 
 
 def show_copy_of_etc(place, names):
-    """Make the names that /etc lacks, in a copy: files can be mounted only on files."""
+    """Mount a copy of /etc that has all these files, since a file can be mounted only on a file."""
     copy = os.path.join(place, "etc")
     try:
         shutil.copytree("/etc", copy, symlinks=True)
     except shutil.Error:
-        pass  # what this user may not read
+        pass  # files that this user may not read are left out
     for name in names:
         if not os.path.exists(os.path.join(copy, name)):
             open(os.path.join(copy, name), "w").close()
@@ -86,7 +86,7 @@ def show_copy_of_etc(place, names):
 
 
 def watch(place):
-    """Note each packet once: as it is received."""
+    """Write a line for each packet when it is received, and none when it is sent."""
     ports = {socket.IPPROTO_TCP: "tcp", socket.IPPROTO_UDP: "udp"}
     tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
     tap.bind(("lo", 3))
@@ -109,7 +109,10 @@ def watch(place):
 
 
 class Web(http.server.SimpleHTTPRequestHandler):
-    """Files of DIR/www; /size/N: N bytes; POST: the hash of what was sent, and the host that was asked."""
+    """Answers GET with a file of DIR/www, N bytes for /size/N, or the Host header for /host.
+
+    Answers POST with the hash of the body.
+    """
 
     protocol_version = "HTTP/1.1"
 
@@ -140,7 +143,7 @@ class Web(http.server.SimpleHTTPRequestHandler):
 
 
 def numbers(size):
-    """Bytes in which none is at the place of another."""
+    """Returns bytes in which no word of 8 bytes occurs twice, so that misplaced bytes show."""
     return array.array("Q", range(size // 8 + 1)).tobytes()[:size]
 
 
@@ -151,7 +154,7 @@ class Listener(http.server.ThreadingHTTPServer):
 
     def get_request(self):
         connection, peer = super().get_request()
-        if self.tls:  # the handshake is made by the thread of the connection
+        if self.tls:  # the thread of the connection makes the handshake
             connection = self.tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
         return connection, peer
 
@@ -178,7 +181,7 @@ def echo(connection):
 
 
 def summarise(connection):
-    """Read all, and then answer: the other side must be able to close one direction."""
+    """Read to the end, and then answer.  So the peer must be able to close one direction."""
     seen, size = hashlib.sha256(), 0
     while data := connection.recv(65536):
         seen.update(data)
@@ -187,7 +190,7 @@ def summarise(connection):
 
 
 def speak_first(connection):
-    """Answer and close one direction at once, and read on."""
+    """Answer at once, close this direction, and then read to the end."""
     connection.sendall(b"welcome\n")
     connection.shutdown(socket.SHUT_WR)
     summary = b""
@@ -196,7 +199,7 @@ def speak_first(connection):
 
 
 def hesitate(connection):
-    """Read little by little, and answer as slowly."""
+    """Echo two bytes at a time, with pauses."""
     for _ in range(4):
         time.sleep(0.2)
         connection.sendall(connection.recv(2))

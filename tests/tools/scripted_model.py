@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""scripted_model.py PORT_FILE LOG - a language model on loopback, for tests of real agents.
+"""scripted_model.py PORT_FILE LOG - stands for a language model, for tests with real agents.
 
-It speaks as much of OpenAI's Responses API (server-sent events) as the Codex CLI needs, and knows
-nothing: the prompt is its script.  Each line of the prompt is a shell command, which the agent is
-asked to run; the next line is its turn when the agent has sent back the output.  After the last
-line the model says "finished".
+The server listens on loopback.  It supports the part of OpenAI's Responses API that the Codex CLI
+needs, with server-sent events.  Each line of the prompt is a shell command.  The server asks the
+agent to run the first line.  When the agent has sent the output, the server asks for the next line.
+After the last line, the answer is "finished".
 
-PORT_FILE gets the number of the port once the model can be reached.  LOG gets a line of JSON for
-each output that an agent sends back: {"command", "output"}.
+When the server listens, it writes its port into PORT_FILE.  For each output that an agent sends, it
+adds a line of JSON to LOG: {"command", "output"}.
 """
 import http.server
 import json
@@ -16,7 +16,7 @@ import sys
 
 
 def script_of(conversation):
-    """The lines of the last prompt, and the outputs that the agent has sent since."""
+    """Returns the lines of the last prompt, and the outputs that the agent has sent after it."""
     lines, outputs = [], []
     for item in conversation:
         if item.get("role") == "user":
@@ -75,7 +75,7 @@ class Model(http.server.BaseHTTPRequestHandler):
         self.event("response.completed", response={"id": item["id"], "usage": usage})
 
     def do_GET(self):
-        """The list of models."""
+        """Answer with an empty list of models."""
         text = b'{"object": "list", "data": [], "models": []}'
         self.send_response(200)
         self.send_header("content-type", "application/json")

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""terminal.py COMMAND... - run a command on a terminal of its own, by a script.
+"""terminal.py COMMAND... - run a command on a new terminal, with input from a script.
 
-The script comes on standard input, a line each: 'expect TEXT' waits until the
-terminal has shown that, 'type TEXT' types it, not in the same instant; \\n is return,
-\\x1a is Ctrl-Z.  Exits with the command's status; 99 when something expected did not come in
-20 seconds.
+The script is read from standard input, and has one step on each line.  'expect TEXT'
+waits until the terminal has shown the text.  'type TEXT' types the text after a short pause.
+\\n is Return, and \\x1a is Ctrl-Z.  Exits with the command's status, or with 99 if an expected
+text is not shown within 20 seconds.
 """
 import os
 import pty
@@ -25,7 +25,7 @@ class Terminal:
             os.execvp(command[0], command)
 
     def read(self, seconds):
-        """What comes within so much time; nothing when it is over."""
+        """Returns the next text, or "" if none comes in this time or the command has ended."""
         if not select.select([self.fd], [], [], max(seconds, 0))[0]:
             return ""
         try:
@@ -44,7 +44,7 @@ class Terminal:
         self.shown = self.shown.split(text, 1)[1]
 
     def type(self, text):
-        # Who has just taken the terminal sets it up, and what comes meanwhile is lost.
+        # A program that has just opened the terminal may discard input until it is ready.
         time.sleep(PERSON)
         os.write(self.fd, text.encode())
 
