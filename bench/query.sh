@@ -1,10 +1,12 @@
 #!/bin/bash
-# query.sh - row 21: questions about snapshots, against walks in Python, and grep against ripgrep; run.sh sources it.
+# query.sh - measures row 21: questions about snapshots, compared with walks in Python, and grep,
+# compared with ripgrep.  run.sh sources this file.
 # shellcheck disable=SC2154 # work, samples and the like are those of run.sh
 
 query_runs=5
 
-# An environment with a history of NODES nodes.  In each, the file hot and one of 100 others change.
+# Make an environment whose history has NODES nodes.  Each node changes the file hot and one of 100
+# other files.
 make_query_history() { # NODES
 	local i
 	mkdir "$tree"
@@ -16,7 +18,8 @@ make_query_history() { # NODES
 	done
 }
 
-# What an agent of the environment takes for a request, after another of the same.
+# Measure the time from a request to the reply of an agent, which has answered the same request
+# before.
 time_query() { # LABEL REQUEST
 	local i began ended reply to
 	coproc AGENT { exec strata agent 2>>"$log"; }
@@ -39,7 +42,7 @@ request() { # METHOD PARAMS
 	echo "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"$1\",\"params\":$2}"
 }
 
-# Ask about COUNT folders, and put the answers of query_agent.py into a file.
+# Ask about a folder of COUNT snapshots, and write the output of query_agent.py to a file.
 ask_about_folders() { # LABEL COUNT FILES
 	quiet "$here/query_snapshots.py" "$fs/$1" "$2" "$3"
 	"$here/query_agent.py" "$1" "$fs/$1" "$query_runs" strata-agent query --folder "$1=$fs/$1" \

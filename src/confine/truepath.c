@@ -8,9 +8,9 @@
 #include "core/own.h"
 #include "core/str.h"
 
-#define LINKS_MAX 40 /* as in the kernel */
+#define LINKS_MAX 40 /* the same maximum as in the kernel */
 
-/* Take the last name off a path. */
+/* Remove the last name of a path. */
 static void go_up(struct buf *path)
 {
 	const char *slash = path->len ? memrchr(path->data, '/', path->len) : NULL;
@@ -18,7 +18,7 @@ static void go_up(struct buf *path)
 	buf_truncate(path, slash ? (size_t)(slash - path->data) : 0);
 }
 
-/* Returns the length of the target if path is a link that may be looked at, or 0. */
+/* If path is a link that may be read, read its target.  Returns the length of the target, or 0. */
 static size_t read_link(const struct mountplan_made *mounts, const char *path, char *target)
 {
 	ssize_t len = mountplan_forbids(mounts, path, false)

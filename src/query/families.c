@@ -9,7 +9,7 @@
 #define DIR_NAME "dir"
 #define ZFS_NAME "zfs"
 
-/* Returns a new family, or NULL on error. */
+/* Makes a family.  Returns NULL on error. */
 typedef struct family *(*family_new)(const struct families_options *options, struct err *err);
 
 static struct family *new_folders(const struct families_options *options, struct err *err)
@@ -47,10 +47,10 @@ static struct family *new_zfs(const struct families_options *options, struct err
 	return family;
 }
 
-/* In the order in which a dataset is looked for.  ZFS is the last one (zfsfamily.h). */
+/* Datasets are looked up in this order of families.  ZFS is the last one (zfsfamily.h). */
 static const struct {
 	const char *name;
-	family_new make; /* NULL: made elsewhere */
+	family_new make; /* NULL: another file makes the family */
 } kinds[] = {
 	{ FAMILIES_STRATA, NULL },
 	{ DIR_NAME, new_folders },

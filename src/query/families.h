@@ -1,8 +1,8 @@
 /*
- * families - the options that say which snapshots can be asked about, and the families they make.
+ * families - makes the families of snapshots that the options of a program name.
  *
- * All programs and commands that answer queries have these options.  The family of the environment
- * is not made here, since it needs an open environment.
+ * All programs and commands that answer queries have these options.  This file does not make the
+ * family of the environment, since that needs an open environment.
  */
 #pragma once
 #include "core/param.h"
@@ -11,13 +11,16 @@
 #define FAMILIES_STRATA "strata" /* the family of the environment */
 
 struct families_options {
-	struct param_texts providers; /* names of families; none: all */
+	struct param_texts providers; /* names of the wanted families; none: all */
 	struct param_texts folders;
 	struct param_texts restore; /* directories in which files may be restored */
 	bool trust_mountpoints;
 };
 
-/* The parameters of the operation REQUEST, whose member MEMBER is a struct families_options. */
+/*
+ * The parameters of the operation REQUEST that describe a struct families_options, which is its
+ * member MEMBER.
+ */
 #define FAMILIES_PARAMS(REQUEST, MEMBER)                                                           \
 	PARAM_AS("provider", REQUEST, MEMBER.providers, TEXTS, 0,                                  \
 		"only this kind of snapshots: strata, btrfs or zfs; may be given several "         \
@@ -30,9 +33,9 @@ struct families_options {
 		PARAM_AS("trust_mountpoints", REQUEST, MEMBER.trust_mountpoints, FLAG, 0,          \
 			"do not check that a ZFS snapshot is one, for tests")
 
-/* Check the names of the providers. */
+/* Check that there are families with the names in options->providers. */
 int families_check(const struct families_options *options, struct err *err);
-/* Whether a family is wanted.  Folders that are given are always wanted. */
+/* Whether a family is wanted.  The family of folders is wanted whenever folders are given. */
 bool families_wants(const struct families_options *options, const char *name);
 /* Make the wanted families, and add them to the registry. */
 int families_add(

@@ -58,8 +58,8 @@ static void kill_found(const struct guarded_command *one, int proc)
 }
 
 /*
- * Kill what is left of a command.  Without a /proc nobody can tell which processes these are, so
- * everything inside is killed.
+ * Kill the remaining processes of a command.  Without a /proc these processes cannot be found, so
+ * all processes of the sandbox are killed.
  */
 static void kill_rest(const struct guarded_command *one, int proc)
 {
@@ -72,14 +72,17 @@ static void kill_rest(const struct guarded_command *one, int proc)
 	kill_found(one, list);
 	if (!one->command)
 		return;
-	/* It may not have been in its namespaces yet, or may have started a process meanwhile. */
+	/*
+	 * The command may not have entered its namespaces before, or may have started a process
+	 * meanwhile.
+	 */
 	(void)kill(one->command, SIGKILL);
 	kill_found(one, list);
 }
 
 void guarded_handle(struct guarded *guarded, const struct pollfd *ready, size_t n, int proc)
 {
-	/* Go backwards: the last element moves to a place that becomes free. */
+	/* Go backwards, since the last element is moved to the place of a removed one. */
 	for (size_t i = n; i--;) {
 		struct guarded_command *one = &guarded->list[i];
 

@@ -1,8 +1,9 @@
-# agent-query: JSON-RPC requests on standard input, replies on standard output.
+# agent-query: an agent reads JSON-RPC requests from standard input, and writes replies to standard
+# output.
 load helpers
 load history
 
-# peer <<END: run a script of Python that is a peer of the agent $PROGRAM.
+# peer <<END: run a Python script that sends requests to the agent $PROGRAM.
 peer() {
 	local -a command
 	read -ra command <<<"$PROGRAM"
@@ -13,7 +14,7 @@ peer() {
 	PYTHONPATH=$BATS_TEST_DIRNAME/../tools python3 -u peer.py "${command[@]}"
 }
 
-# each_agent TEST: run it with each program that answers queries.
+# each_agent TEST: run the test with each program that answers queries.
 each_agent() {
 	local -a programs=("$STRATA_AGENT query" "$STRATA agent")
 	for PROGRAM in "${programs[@]}"; do
@@ -22,7 +23,7 @@ each_agent() {
 	done
 }
 
-# lines TEXT: what the agent replies, the id and the code of each reply.
+# lines TEXT: send the text to the agent, and print the id and the code of each reply.
 lines() {
 	local -a command
 	read -ra command <<<"$PROGRAM"
@@ -53,7 +54,7 @@ framing() {
 	is "$(lines '{"id":7,"method":"agent_info","params":null}')" '7 -32602'
 	is "$(lines '{"id":7,"method":"agent_info","params":[]}')" '7 -32602'
 	is "$(lines '{"id":7,"method":"nope","params":"x"}')" '7 -32602'
-	# The next request is served after each of these.
+	# After each of these errors, the next request is answered.
 	is "$(lines "nonsense\n[]\n{}\n$ok\n")" $'1 0\nnull -32600\nnull -32600\nnull -32700'
 }
 

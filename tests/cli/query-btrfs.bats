@@ -1,4 +1,4 @@
-# query --provider btrfs: snapshots on a real btrfs, which is on a loop device.
+# query --provider btrfs: snapshots on a real btrfs on a loop device.
 #
 # Other tests may mount btrfs at the same time, so every answer is filtered by the path of this
 # test.
@@ -26,7 +26,7 @@ disk() {
 
 vol() { btrfs -q subvolume "$@"; }
 
-# also_at DIR SUBVOLUME: mount a subvolume of the disk at DIR, too.
+# also_at DIR SUBVOLUME: mount a further subvolume of the disk at DIR.
 also_at() {
 	mkdir -p "$1"
 	mount -o subvol="$2" "$(findmnt -no SOURCE --target disk | sed 's/\[.*//')" "$1"
@@ -90,7 +90,7 @@ home() {
 	is "$(snapshots home)" '["1","2","3"]'
 	is "$(q '[.snapshots[] | [.name, .dataset, .kind, .message, .cleanup]]' list_snapshots dataset="$(of home)")" \
 		'[["~/home@1","~/home","single","timeline","timeline"],["~/home@2","~/home","pre","apt <install> &c",null],["~/home@3","~/home","post",null,null]]'
-	# The creation time of the kernel is preferred to that in the file.
+	# The kernel's creation time is used and not the time in the file.
 	now=$(date +%s)
 	[ "$(asking list_snapshots dataset="$(of home)" | jq "[.snapshots[] | select(.creation > $now - 300 and .creation <= $now)] | length")" = 3 ]
 	is "$(q '[.datasets[] | select(.name == "'"$(of home)"'") | .avail > 1000000]' list_datasets)" '[true]'
@@ -140,8 +140,8 @@ home() {
 	home
 	traced strace -f -o trace.txt -e trace=read,pread64 "$STRATA" query --json --provider btrfs versions_of dataset="$(of home)" path=kept >out.json
 	is "$(jq '.versions | length' out.json)" 1
-	# A file has the same inode in all snapshots.  So the file kept, and the file keep, which
-	# only the first two snapshots have, are read once each.
+	# A file has the same inode in all snapshots.  So the file kept is read only once.  The file
+	# keep is in the first two snapshots, and is also read only once.
 	traced strace -f -o trace.txt -e trace=read,pread64 "$STRATA" query --json --provider btrfs versions_of dataset="$(of home)" path=d/keep >out.json
 	is "$(jq -c '[.versions[].snapshots | length]' out.json)" '[2]'
 	is "$(grep -cE 'read(64)?\([0-9]+, "keep' trace.txt)" 1
@@ -195,7 +195,7 @@ home() {
 	# Equal names are distinguished by the directory.  Bytes that names cannot contain are
 	# replaced by '_'.
 	is "$(snapshots disk/data)" '["data.20250101T0000","snaps:before","2025-01-03","2025-01-04","disk:before","again_1"]'
-	# A writable snapshot is a subvolume of its own, and may have snapshots.
+	# A writable snapshot is a separate subvolume, and may have snapshots of its own.
 	vol snapshot -r disk/writable disk/snaps/writable.1
 	is "$(datasets)" '[["~/disk/data","subvolume","~/disk/data"],["~/disk/writable","subvolume","~/disk/writable"]]'
 	is "$(snapshots disk/writable)" '["writable.1"]'
@@ -221,7 +221,7 @@ home() {
 	is "$(q '[.snapshots[] | [.snap, (.creation | todate)]]' list_snapshots dataset="$(of disk/bk/home)")" \
 		'[["home.20250101","2025-01-01T00:00:00Z"],["home.20250102","2025-01-02T00:00:00Z"]]'
 	is "$(q '[.changes[] | [.op, .path]]' diff_snapshots snap_a="$(of disk/bk/home)@home.20250101" snap_b="$(of disk/bk/home)@home.20250102")" '[["M","f"]]'
-	# After a restore, the subvolume has its snapshots again.
+	# After a restore, the received snapshots belong to the new subvolume.
 	vol snapshot disk/bk/home.20250102 disk/home
 	is "$(datasets)" '[["~/disk/bk/root","subvolume","~/disk/bk"],["~/disk/home","subvolume","~/disk/home"]]'
 	is "$(snapshots disk/home)" '["home.20250101","home.20250102"]'
@@ -305,7 +305,8 @@ home() {
 	mkdir -p disk/timeshift-btrfs/snapshots/2025-01-01_10-00-01
 	snapshot=disk/timeshift-btrfs/snapshots/2025-01-01_10-00-01/@
 	vol snapshot disk/@ $snapshot
-	# timeshift's snapshots are writable, so anything may get into them later.
+	# The snapshots of timeshift are writable, so other subvolumes and mounts may get into them
+	# later.
 	vol create $snapshot/inner
 	echo secret >$snapshot/inner/file
 	mkdir $snapshot/mounted
@@ -329,14 +330,14 @@ home() {
 	as_nobody list_snapshots dataset="$(of home)" | jq -c '[[.snapshots[] | [.snap, .message]], .left_out]' >out.json
 	is "$(cat out.json)" '[[["1","timeline"],["2","apt <install> &c"],["3",null]],null]'
 	is "$(as_nobody file_history dataset="$(of home)" path=d/gone | jq -c '[.versions[].present]')" '[true,true,false]'
-	# Three of them in a directory that he may not open, as snapper makes it.
+	# The user may not open the directory with the three snapshots, as snapper makes it.
 	chmod 750 home/.snapshots
 	umount --lazy disk
 	fails 1 "strata: open the snapshots of '$(of home)' in '$PWD/home/.snapshots': Permission denied
 hint: run it as root, or name this user in ALLOW_USERS of snapper's configuration" \
 		as_nobody list_snapshots dataset="$(of home)"
 	is "$(as_nobody list_datasets | jq -c '[.datasets[] | select(.name == "'"$(of home)"'")]')" '[]'
-	# One that he may not open is counted.
+	# A single snapshot that the user may not open is counted.
 	chmod 755 home/.snapshots
 	chmod 700 home/.snapshots/2
 	as_nobody list_snapshots dataset="$(of home)" | jq -c '[[.snapshots[].snap], .left_out]' >out.json

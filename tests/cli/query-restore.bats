@@ -1,15 +1,17 @@
-# query restore_file and restore_dir: files of snapshots come back below an allowed directory, whole or not at all.
+# query restore_file and restore_dir: a restore below an allowed directory is complete, or changes
+# nothing.
 load helpers
 load history
 
 setup() {
 	strata_setup
 	mkdir -p ok bk/1
-	# The target and what lies beside it must stay as they are, whatever fails.
+	# No failure may change the target or the files beside it.
 	T=$PWD/ok
 }
 
-# restore METHOD SNAPSHOT-PATH TARGET [KEY=VALUE]...: the reply, from bk@1 to below ok.
+# restore METHOD SNAPSHOT-PATH TARGET [KEY=VALUE]...: restore from bk@1, with ok as the allowed
+# directory.  Prints the reply.
 restore() {
 	local method=$1 from=$2 to=$3
 	shift 3
@@ -18,7 +20,8 @@ restore() {
 file() { restore restore_file "$@"; }
 dir() { restore restore_dir "$@"; }
 
-# refused MESSAGE FUNCTION ARGUMENT...: fails with this message, and changes nothing below ok.
+# refused MESSAGE FUNCTION ARGUMENT...: checks that the function fails with this message, and
+# changes nothing below ok.
 refused() {
 	local message=$1
 	shift
@@ -28,10 +31,10 @@ refused() {
 	walk ok --content | diff -u walk.before -
 }
 
-# nothing_left: no name of an unfinished restore.
+# nothing_left: checks that no name of an unfinished restore is left.
 nothing_left() { is "$(find ok -name '.strata-restore-*')" ""; }
 
-# odd: a directory bk/1/d with everything that a directory can have.
+# odd: make a directory bk/1/d with all kinds of files and attributes.
 odd() {
 	mkdir -p bk/1/d/sub/deep bk/1/d/empty
 	echo text >bk/1/d/sub/text
@@ -78,7 +81,7 @@ odd() {
 	same_tree bk/1/d ok/new
 	is "$(stat -c %b ok/new/sparse)" "$(stat -c %b bk/1/d/sparse)"
 	is "$(getfattr --only-values -n user.dir ok/new/sub)" "also kept"
-	# The whole snapshot, into a directory that is there, below the allowed one.
+	# The whole snapshot is restored into an existing directory below the allowed one.
 	mkdir ok/into
 	dir / "$T/into/all" | jq -e '.backup_path == null' >is
 	same_tree bk/1 ok/into/all
@@ -100,7 +103,7 @@ odd() {
 	strata query --json --allow-restore ok restore_file snapshot=HEAD snapshot_path=sub/text target_path="$T/text" >/dev/null
 	same_tree src/sub/text ok/text 2>/dev/null || cmp src/sub/text ok/text
 	is "$(getfattr --only-values -n user.note ok/text)" kept
-	# Asked again, nothing is done.
+	# The same request again changes nothing.
 	walk ok --content >walk.before
 	strata query --json --allow-restore ok restore_dir snapshot=HEAD snapshot_path=/ target_path="$T/all" | jq -e .unchanged >is
 	strata query --json --allow-restore ok restore_dir snapshot=HEAD snapshot_path=/ target_path="$T/all" overwrite=true backup=true |

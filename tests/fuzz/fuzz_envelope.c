@@ -1,6 +1,6 @@
 /*
- * A line of the query protocol is a request with all its parts, or is refused with a code and a
- * reason.  A reply under its id is one line of JSON.
+ * A line is read as a request with all its parts, or is refused with a code and a reason.  A reply
+ * with the id of any line is one line of JSON.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "core/own.h"
 #include "rpc/envelope.h"
 
-/* A reply is one line, and is read as an object with these members. */
+/* Check that a reply is one line, and can be read as an object with these members. */
 static void check_reply(struct str text, const char *member)
 {
 	struct err err = { 0 };
@@ -17,7 +17,7 @@ static void check_reply(struct str text, const char *member)
 	if (!text.len || memchr(text.ptr, '\n', text.len) != text.ptr + text.len - 1)
 		abort();
 	owned(jsonread_freep) struct jsonread *reply = jsonread_new_nearest(text, &err);
-	/* With an id of maximum length, the reply is longer than a text that can be read. */
+	/* with an id of maximum length, the reply is too long to be read again */
 	if (!reply && err.code == ERR_LIMIT)
 		return;
 	if (!reply || !jsonread_member(reply, member) || !jsonread_member(reply, "id"))

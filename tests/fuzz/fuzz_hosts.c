@@ -1,6 +1,6 @@
 /*
- * A hosts file is read, or refused with the place of the mistake.  No text of a host that was read
- * can be taken for an option.
+ * A hosts file is read, or is refused with the place of the mistake.  No text of a host can be
+ * taken for an option.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * An info.xml, which comes from a foreign directory, is read without harm: texts are UTF-8 without
- * control characters.
+ * Any info.xml is read without harm, since it comes from a foreign directory.  All texts are UTF-8
+ * without control characters.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* btrfsplace: what a path claims about a snapshot. */
+/* btrfsplace: finds names, times and live subvolumes in the paths of snapshots. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
