@@ -61,7 +61,7 @@ static void note_providers(struct trial *trial, struct str value)
 	struct err ignored = { 0 };
 	owned(jsonread_freep) struct jsonread *info = jsonread_new(value, &ignored);
 	const struct jsonread *list = info ? jsonread_member(info, "providers") : NULL;
-	size_t n = jsonread_count(list);
+	size_t n = list && jsonread_type(list) == JSONREAD_ARRAY ? jsonread_count(list) : 0;
 	const char **names = arena_alloc(trial->arena, (n + 1) * sizeof(*names));
 
 	for (size_t i = 0; i < n; i++) {

@@ -240,11 +240,16 @@ static int follow(struct tool_call *call, struct running *run, int64_t deadline,
 
 		if (poll(polls, 3, ended ? 0 : left < LOOK_MS ? left : LOOK_MS) == 0 && ended)
 			return 0;
-		if (polls[1].revents)
-			keep_end(&call->said, (struct str){ piece, read_piece(&run->said, piece) });
-		if (polls[0].revents)
-			r = take_output(
-				call, (struct str){ piece, read_piece(&run->out, piece) }, err);
+		if (polls[1].revents) {
+			size_t n = read_piece(&run->said, piece);
+
+			keep_end(&call->said, (struct str){ piece, n });
+		}
+		if (polls[0].revents) {
+			size_t n = read_piece(&run->out, piece);
+
+			r = take_output(call, (struct str){ piece, n }, err);
+		}
 		ended |= polls[2].revents != 0;
 		if (r == 0)
 			r = check_time(call, deadline, err);
