@@ -26,7 +26,7 @@ denied() {
 	denied "'dir' is a symlink, not a directory" list_dir snapshot=bk@1 path=dir
 	denied "no path 'd/root/etc/passwd' there" read_file snapshot=bk@1 path=d/root/etc/passwd
 	denied "no snapshot '2'" list_dir snapshot=bk@2 path=/
-	is "$(asking list_snapshots | jq -c '[.snapshots[].snap]')" '["1"]'
+	is "$(asking list_snapshots dataset=bk | jq -c '[.snapshots[].snap]')" '["1"]'
 	is "$(asking content_grep snapshot=bk@1 pattern=secret | jq -c .matches)" '[]'
 	is "$(asking find_files snapshot=bk@1 pattern=passwd | jq -c .matches)" '[]'
 }
