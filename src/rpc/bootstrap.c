@@ -40,12 +40,14 @@ static const char script[] =
 	"if [ -n \"$t\" ]; then b=$t/agent; w=temporary; "
 	"if [ \"$(echo ab | head -c 1)\" = a ]; then e=$({ head -c $n >\"$b\"; } 2>&1); "
 	"else e=$({ dd bs=1 count=$n of=\"$b\"; } 2>&1); fi || fail write \"$e\"; "
-	"chmod 700 \"$b\"; z=$(sum \"$b\"); [ -z \"$z\" ] || [ $z = $h ] || fail damaged; "
+	"[ $(wc -c <\"$b\") -eq $n ] || fail damaged; chmod 700 \"$b\"; z=$(sum \"$b\"); [ -z "
+	"\"$z\" ] || [ $z = $h ] || fail damaged; "
 	"e=$(\"$b\" version 2>&1 </dev/null) || fail run \"$e\"; "
 	/* a program is only kept if it can be verified later */
 	"if [ -n \"$z\" ] && [ \"$t\" = \"$d/strata-agent-$$\" ] && mv -f \"$b\" \"$f\"; then "
 	"rm -rf \"$t\"; t=; b=$f; w=cached; "
-	"find \"$d\" -name \"agent-*\" -mtime +30 -exec rm -f {} +; fi; fi; "
+	"find \"$d\" -name \"agent-*\" -mtime +30 -exec rm -f {} +; "
+	"find \"$d\" -name \"strata-agent-*\" -mtime +1 -prune -exec rm -rf {} +; fi; fi; "
 	"say ready $w; if [ $u = sudo ]; then u=\"sudo -n --\"; else u=; fi; "
 	"[ -n \"$t\" ] || exec $u \"$b\" \"$@\"; $u \"$b\" \"$@\"";
 

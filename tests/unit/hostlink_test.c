@@ -19,6 +19,7 @@
 #include "core/own.h"
 #include "core/when.h"
 #include "rpc/agentfile.h"
+#include "rpc/bootstrap.h"
 #include "rpc/hostlink.h"
 #include "tempdir_fixture.h"
 
@@ -165,6 +166,44 @@ static void sends_the_agent_once(void **state)
 	assert_true(start->cached && !start->sent && !start->changed);
 }
 
+/* The login shell of the host may be a csh or fish, which read some characters in another way. */
+static void writes_a_command_for_any_shell(void **state)
+{
+	struct place *place = *state;
+	struct agentfile file;
+
+	assert_int_equal(agentfile_open(place->agent, &file, &place->err), 0);
+	const char *command = bootstrap_command(&file, 3, true, &place->arena);
+	const char *start = strchr(command, '\''), *end = strrchr(command, '\'');
+	assert_int_equal(strcspn(start + 1, "'!\\\n"), end - start - 1);
+	assert_memory_equal(command, "exec sh -c '", start - command + 1);
+	assert_string_equal(end + 1, arena_printf(&place->arena, " strata %s %llu 3 sudo",
+					     file.hash, (unsigned long long)file.size));
+	agentfile_close(&file);
+}
+
+/* A connection that ends while the program is sent leaves nothing behind. */
+static void keeps_no_half_of_an_agent(void **state)
+{
+	struct place *place = *state;
+	const char *cache = arena_printf(&place->arena, "%s/.cache/strata", place->home);
+	const char *stale = arena_printf(&place->arena, "%s/strata-agent-1", cache);
+
+	write_script(place, "head",
+		"case $2 in 1) exec /usr/bin/head \"$@\";; esac\n/usr/bin/head -c 10");
+	expect_failure(place, "host 'nas': the agent arrived damaged there");
+	assert_int_equal(rmdir(cache), 0);
+	write_script(place, "head", "exec /usr/bin/head \"$@\"");
+	/* Those that were killed are removed the next day. */
+	assert_int_equal(mkdir(cache, 0700), 0);
+	assert_int_equal(mkdir(stale, 0700), 0);
+	const struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	assert_int_equal(utimensat(AT_FDCWD, stale, old, 0), 0);
+	ask(place, "ping: query");
+	assert_false(is_there(stale));
+	assert_true(is_there(place->cached));
+}
+
 static void sends_a_large_agent(void **state)
 {
 	struct place *place = *state;
@@ -241,7 +280,7 @@ static void link_tool(struct place *place, const char *name)
 static void needs_few_programs_there(void **state)
 {
 	static const char *const tools[] = { "sh", "env", "uname", "mkdir", "chmod", "rm", "mv",
-		"id", "touch", "find", "dd" };
+		"id", "touch", "find", "dd", "wc" };
 	struct place *place = *state;
 	const char *few = arena_printf(&place->arena, "%s/few", place->dir);
 
@@ -379,6 +418,8 @@ int main(void)
 #define TEST(NAME) cmocka_unit_test_setup_teardown(NAME, make_place, remove_place)
 	const struct CMUnitTest tests[] = {
 		TEST(sends_the_agent_once),
+		TEST(writes_a_command_for_any_shell),
+		TEST(keeps_no_half_of_an_agent),
 		TEST(sends_a_large_agent),
 		TEST(replaces_an_agent_that_was_changed),
 		TEST(does_not_run_a_link_in_the_cache),
