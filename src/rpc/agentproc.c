@@ -15,6 +15,7 @@
 #include "query/tool.h"
 
 #define PIECE 4096
+#define PIECES_AT_ONCE 64
 #define DYING_MS 2000 /* time for a process to end after SIGTERM, and again after SIGKILL */
 
 /* --- starting --- */
@@ -128,7 +129,8 @@ void agentproc_listen(struct agentproc *proc)
 	char piece[PIECE];
 	ssize_t n;
 
-	while (proc->said_fd >= 0) {
+	/* A process that never stops talking must not keep the caller here. */
+	for (int i = 0; i < PIECES_AT_ONCE && proc->said_fd >= 0; i++) {
 		n = read(proc->said_fd, piece, sizeof(piece));
 		if (n < 0 && errno == EINTR)
 			continue;
