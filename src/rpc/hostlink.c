@@ -22,7 +22,7 @@
 
 struct hostlink {
 	const struct hosts_host *host;
-	int start_ms;
+	int64_t patience_ms; /* may pass without a sign of life before the agent answers */
 	struct arena arena;
 	struct agentproc proc;
 	struct linereader lines;
@@ -102,7 +102,7 @@ struct hostlink *hostlink_open(
 
 	*link = (struct hostlink){
 		.host = host,
-		.start_ms = options->start_ms ?: START_MS,
+		.patience_ms = options->start_ms ?: START_MS,
 		.file = { .fd = -1 },
 		.now = BUF_INIT,
 		.later = BUF_INIT,
@@ -250,6 +250,9 @@ int hostlink_refuse_line(struct hostlink *link, struct str line, struct err *err
 
 /* --- writing --- */
 
+/* A slow line takes its time until the host answers that the whole program has arrived. */
+#define SLOWEST_BYTES_PER_MS 8
+
 static void start_agent(struct hostlink *link)
 {
 	link->bootstrapping = false;
@@ -336,8 +339,10 @@ static int take_bootstrap_line(struct hostlink *link, struct str line, struct er
 
 	if (r < 0)
 		return give_up(link, err);
-	if (r == BOOTSTRAP_SEND)
+	if (r == BOOTSTRAP_SEND) {
 		link->sending = true;
+		link->patience_ms += (int64_t)(link->file.size / SLOWEST_BYTES_PER_MS);
+	}
 	if (r == BOOTSTRAP_READY)
 		start_agent(link);
 	return 0;
@@ -390,7 +395,7 @@ size_t hostlink_polls(const struct hostlink *link, struct pollfd polls[HOSTLINK_
 
 int64_t hostlink_deadline(const struct hostlink *link)
 {
-	return link->spoke || link->ended ? INT64_MAX : link->heard + link->start_ms * WHEN_MS;
+	return link->spoke || link->ended ? INT64_MAX : link->heard + link->patience_ms * WHEN_MS;
 }
 
 static int check_time(struct hostlink *link, struct err *err)
@@ -401,7 +406,8 @@ static int check_time(struct hostlink *link, struct err *err)
 		return 0;
 	link->ended = true;
 	agentproc_finish(&link->proc, 0);
-	snprintf(what, sizeof(what), "no answer within %g seconds", link->start_ms / 1000.0);
+	snprintf(what, sizeof(what), "no answer within %g seconds",
+		(double)link->patience_ms / 1000);
 	(void)describe(link, err, what, NULL);
 	err->errno_value = ETIMEDOUT;
 	return -(int)err->code;
