@@ -61,6 +61,8 @@ void hostclient_free(struct hostclient *client)
 {
 	if (!client)
 		return;
+	if (client->count)
+		hostlink_abandon(client->link);
 	hostlink_close(client->link);
 	for (size_t i = 0; i < client->count; i++)
 		buf_release(&client->list[i].line);

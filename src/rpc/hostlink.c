@@ -118,6 +118,12 @@ struct hostlink *hostlink_open(
 	return NULL;
 }
 
+void hostlink_abandon(struct hostlink *link)
+{
+	if (link)
+		link->ended = true;
+}
+
 void hostlink_close(struct hostlink *link)
 {
 	if (!link)

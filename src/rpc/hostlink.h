@@ -43,6 +43,11 @@ struct hostlink *hostlink_open(
 	const struct hosts_host *host, const struct hostlink_options *options, struct err *err);
 /* Close the link.  Returns after its processes have ended. */
 void hostlink_close(struct hostlink *link);
+/*
+ * Give up what the agent is working on: hostlink_close will cut the connection instead of waiting
+ * for the agent to answer everything.  link may be NULL.
+ */
+void hostlink_abandon(struct hostlink *link);
 
 /* Send a line.  A line feed is added. */
 void hostlink_send(struct hostlink *link, struct str line);

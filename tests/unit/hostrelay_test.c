@@ -1,5 +1,6 @@
 /* hostrelay: the requests of a peer, the agent of a host, and the loss of either. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -201,18 +202,32 @@ static void answers_everything_before_the_end(void **state)
 static void ends_when_the_peer_has_gone(void **state)
 {
 	struct place *place = *state;
+	pid_t agent = 0;
 
+	/* An agent that does not look at its input meanwhile. */
+	assert_int_equal(fakeagent_write(place->dir,
+				 "echo $$ >pid\nwhile read -r line; do\n"
+				 "  case $line in *agent_info*) echo "
+				 "'{\"id\":0,\"result\":{\"protocol_version\":\"1\"}}';;\n"
+				 "  *wait*) echo '{\"id\":2,\"result\":{}}'; exec sleep 50;; esac\n"
+				 "done"),
+		0);
 	put(place, "{\"id\":1,\"method\":\"list_dir\",\"params\":{\"a\":\"wait\"}}\n"
 		   "{\"id\":2,\"method\":\"list_dir\",\"params\":{}}\n");
 	expect(place, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}");
+	FILE *file = fopen(arena_printf(&place->arena, "%s/pid", place->dir), "r");
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%d", &agent), 1);
+	fclose(file);
 	fclose(place->from);
 	place->from = NULL;
-	alarm(60);
+	alarm(40);
 	int status = child_wait(place->pid);
 	alarm(0);
 	place->pid = 0;
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 1);
+	assert_int_equal(kill(agent, 0), -1);
 }
 
 static void passes_many_and_large_requests(void **state)
