@@ -203,7 +203,7 @@ static int read_entry(const struct dirview *self, int dir, const char *name, str
 	struct statx stx;
 	int r = at_name_stat(dir, name, &stx);
 
-	if (r == -ENOENT)
+	if (r == -ENOENT || r == -ENAMETOOLONG)
 		return 0;
 	if (r < 0) {
 		*entry = (struct entry){ .name = str_of(name), .target = { "", 0 } };

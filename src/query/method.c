@@ -234,6 +234,18 @@ struct view *method_open(const struct method_snapshot *snapshot, struct err *err
 	return snapshot->provider->ops->open(snapshot->provider, snapshot->is.name, err);
 }
 
+struct view *method_open_listed(
+	struct provider *provider, const char *snapshot, bool *gone, struct err *err)
+{
+	struct err why = { 0 };
+	struct view *view = provider->ops->open(provider, snapshot, &why);
+
+	*gone = !view && why.code == ERR_NOT_FOUND;
+	if (!view && !*gone)
+		*err = why;
+	return view;
+}
+
 bool method_in_window(int64_t creation, int64_t after, int64_t before)
 {
 	int64_t second = when_seconds(creation);

@@ -36,6 +36,7 @@ struct cadence {
 	 */
 	int64_t gap;
 	char *gap_from, *gap_to;
+	uint64_t left_out; /* snapshots whose names have another form */
 };
 
 static void free_cadence(struct cadence *cadence)
@@ -88,7 +89,11 @@ static int count_snapshot(void *arg, const struct provider_snapshot *snapshot, s
 
 static int count_dataset(void *arg, struct provider *provider, struct err *err)
 {
-	return provider->ops->snapshots(provider, count_snapshot, arg, err);
+	struct cadence *cadence = arg;
+	int r = provider->ops->snapshots(provider, count_snapshot, cadence, err);
+
+	cadence->left_out += provider->left_out;
+	return r;
 }
 
 static void sum_times(const struct sum *sum, struct json *out)
@@ -146,6 +151,8 @@ static int run_snapshot_cadence(
 	sum_times(&cadence.all, out);
 	write_gap(ctx, &cadence, req->dataset.provider, out);
 	json_number(out, "total_unique_bytes", cadence.all.used >= 0, cadence.all.used);
+	if (cadence.left_out)
+		json_uint(out, "left_out", cadence.left_out);
 	return 0;
 }
 
@@ -153,7 +160,7 @@ METHOD(snapshot_cadence, snapshot_cadence, "how often snapshots were made, and t
 	"dataset:text? total_snapshots:int by_class:[{class:text count:int "
 	"earliest_creation:int? latest_creation:int? unique_bytes:int?}] "
 	"earliest_creation:int? latest_creation:int? biggest_gap_seconds:int? "
-	"biggest_gap_between:[text]? total_unique_bytes:int?");
+	"biggest_gap_between:[text]? total_unique_bytes:int? left_out?:int");
 
 /* ----------------------------------------------------------- stale_snapshots */
 
@@ -183,6 +190,7 @@ struct stale {
 		size_t order;
 	} * rows;
 	size_t n, cap;
+	uint64_t left_out; /* snapshots whose names have another form */
 };
 
 static void free_stale(struct stale *stale)
@@ -210,7 +218,9 @@ static int note_dataset(void *arg, struct provider *provider, struct err *err)
 	struct stale *stale = arg;
 
 	stale->provider = provider;
-	return provider->ops->snapshots(provider, note_stale, stale, err);
+	int r = provider->ops->snapshots(provider, note_stale, stale, err);
+	stale->left_out += provider->left_out;
+	return r;
 }
 
 /*
@@ -247,9 +257,12 @@ static int run_stale_snapshots(
 		method_snapshot_members(out, stale.rows[i].provider, &stale.rows[i].snapshot);
 		(void)method_list_row_end(&list);
 	}
-	return method_list_finish(&list, 0, true);
+	r = method_list_finish(&list, 0, true);
+	if (r >= 0 && stale.left_out)
+		json_uint(out, "left_out", stale.left_out);
+	return r;
 }
 
 METHOD(stale_snapshots, stale_snapshots, "the snapshots before a time, the most used first",
 	"dataset:text? older_than_unix:int snapshots:[" METHOD_SNAPSHOT_SHAPE "] "
-	"truncated:bool cursor?:text");
+	"truncated:bool cursor?:text left_out?:int");

@@ -249,20 +249,30 @@ static int holds_for(
 	return 0;
 }
 
+#define GONE 2 /* evaluate returns this for a snapshot that was deleted since it was listed */
+
+static void drop_moment(struct method_moments *moments, size_t index)
+{
+	memmove(&moments->list[index], &moments->list[index + 1],
+		(--moments->n - index) * sizeof(*moments->list));
+}
+
 /*
  * Evaluate the predicate in the snapshot with this index.  Returns 1 if it is true, 0 if not, or a
- * negative error.
+ * negative error.  A snapshot that is gone is dropped from the list, so the next one has its index.
  */
 static int evaluate(struct bisection *bisection, size_t index, struct err *err)
 {
-	struct provider *line = bisection->line;
-	owned(view_closep) struct view *view =
-		line->ops->open(line, bisection->moments.list[index].snapshot, err);
+	bool gone;
+	owned(view_closep) struct view *view = method_open_listed(
+		bisection->line, bisection->moments.list[index].snapshot, &gone, err);
 	owned(arena_release) struct arena arena = { 0 };
 	struct entry entry;
 
+	if (gone)
+		drop_moment(&bisection->moments, index);
 	if (!view)
-		return -(int)err->code;
+		return gone ? GONE : -(int)err->code;
 	bisection->evaluated++;
 	int r = view->ops->stat(view, bisection->req->path.path, &arena, &entry, err);
 	return r <= 0 ? r : holds_for(bisection, view, &entry, err);
@@ -311,6 +321,8 @@ static int find_transition(struct bisection *bisection, int earliest, size_t *to
 			return r;
 		if (r == earliest)
 			low = middle;
+		else if (r == GONE)
+			high--;
 		else
 			high = middle;
 	}
@@ -318,17 +330,33 @@ static int find_transition(struct bisection *bisection, int earliest, size_t *to
 	return 0;
 }
 
+/* Evaluate the predicate in the first and in the last snapshot that are there. */
+static int evaluate_ends(struct bisection *bisection, int *earliest, int *latest, struct err *err)
+{
+	const struct method_moments *moments = &bisection->moments;
+
+	*earliest = GONE;
+	while (moments->n && *earliest == GONE)
+		*earliest = evaluate(bisection, 0, err);
+	*latest = GONE;
+	while (moments->n > 1 && *earliest >= 0 && *latest == GONE)
+		*latest = evaluate(bisection, moments->n - 1, err);
+	if (*latest == GONE)
+		*latest = *earliest;
+	return *earliest < 0 || *latest < 0 ? -(int)err->code : 0;
+}
+
 static int write_bisection(struct bisection *bisection, struct json *out, struct err *err)
 {
-	size_t n = bisection->moments.n, to = 0;
-	int earliest = n ? evaluate(bisection, 0, err) : 0;
-	int latest = n > 1 && earliest >= 0 ? evaluate(bisection, n - 1, err) : earliest;
-	int r = earliest < 0 || latest < 0 ? -(int)err->code : 0;
+	size_t to = 0;
+	int earliest, latest;
+	int r = evaluate_ends(bisection, &earliest, &latest, err);
 
 	if (r >= 0 && earliest != latest)
 		r = find_transition(bisection, earliest, &to, err);
 	if (r < 0)
 		return r;
+	size_t n = bisection->moments.n;
 	if (to)
 		transition_json(bisection, to, earliest, out);
 	else
@@ -390,7 +418,8 @@ static const struct param find_deleted_params[] = {
 struct ends {
 	struct method_context *ctx;
 	const struct changed *req;
-	const char *from, *to;
+	struct method_moments moments; /* in the window */
+	const char *from, *to;         /* NULL: the window has no snapshot */
 };
 
 static int note_end(void *arg, const struct provider_snapshot *snapshot, struct err *err)
@@ -399,10 +428,47 @@ static int note_end(void *arg, const struct provider_snapshot *snapshot, struct 
 
 	if (!method_in_window(snapshot->creation, ends->req->after, ends->req->before))
 		return 0;
-	ends->to = arena_strdup(ends->ctx->arena, snapshot->name);
-	if (!ends->from)
-		ends->from = ends->to;
+	method_moments_add(ends->ctx, &ends->moments, snapshot);
 	return 0;
+}
+
+/* Whether a snapshot is still there.  Returns 1, 0 or a negative error. */
+static int is_there(struct provider *line, const struct method_moment *moment, struct err *err)
+{
+	bool gone;
+	owned(view_closep) struct view *view =
+		method_open_listed(line, moment->snapshot, &gone, err);
+
+	return view ? 1 : gone ? 0 : -(int)err->code;
+}
+
+/* Set *name to the oldest or the newest of the listed snapshots that is still there. */
+static int find_end(struct provider *line, const struct method_moments *moments, bool newest,
+	const char **name, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < moments->n; i++) {
+		const struct method_moment *moment =
+			&moments->list[newest ? moments->n - 1 - i : i];
+
+		r = is_there(line, moment, err);
+		if (r > 0)
+			*name = moment->snapshot;
+	}
+	return r < 0 ? r : 0;
+}
+
+static int find_ends(struct provider *line, struct ends *ends, struct err *err)
+{
+	int r = line->ops->snapshots(line, note_end, ends, err);
+
+	if (r >= 0)
+		r = find_end(line, &ends->moments, false, &ends->from, err);
+	if (r >= 0)
+		r = find_end(line, &ends->moments, true, &ends->to, err);
+	free(ends->moments.list);
+	return r;
 }
 
 static int deleted_row(void *arg, const struct treediff_change *change, struct err *err)
@@ -429,7 +495,7 @@ static int run_find_deleted(
 
 	if (!line)
 		return -(int)err->code;
-	int r = line->ops->snapshots(line, note_end, &ends, err);
+	int r = find_ends(line, &ends, err);
 	if (r < 0)
 		return r;
 	json_str(out, "dataset", req->dataset.name);

@@ -251,8 +251,7 @@ METHOD(list_dir, place, "the entries of a directory in a snapshot",
 
 static const struct param find_files_params[] = {
 	METHOD_SNAPSHOT(place),
-	PARAM(place, pattern, STRING, PARAM_REQUIRED,
-		"a pattern for names, or for paths where it has a slash"),
+	PARAM(place, pattern, STRING, PARAM_REQUIRED, "a pattern for the last name of a path"),
 	METHOD_PATH(place, 0),
 	PARAM_AS("max_results", place, max, INT, 0, "rows of one reply", .fallback = 100,
 		.cap = 1000),

@@ -97,6 +97,12 @@ int method_each_dataset(struct method_context *ctx, const struct method_dataset 
 	struct err *err);
 /* Open the view of a snapshot; NULL on error. */
 struct view *method_open(const struct method_snapshot *snapshot, struct err *err);
+/*
+ * Open a snapshot that was listed.  Returns NULL on error, and also if the snapshot was deleted
+ * meanwhile.  In the latter case *gone is set, and err stays as it was.
+ */
+struct view *method_open_listed(
+	struct provider *provider, const char *snapshot, bool *gone, struct err *err);
 /* Write the members of METHOD_SNAPSHOT_SHAPE. */
 void method_snapshot_members(
 	struct json *out, struct provider *provider, const struct provider_snapshot *snapshot);

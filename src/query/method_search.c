@@ -336,9 +336,11 @@ static int search_snapshot(void *arg, const struct provider_snapshot *snapshot, 
 
 	if (!method_in_window(snapshot->creation, past->req->after, past->req->before))
 		return 0;
-	owned(view_closep) struct view *view = provider->ops->open(provider, snapshot->name, err);
+	bool gone;
+	owned(view_closep) struct view *view =
+		method_open_listed(provider, snapshot->name, &gone, err);
 	if (!view)
-		return -(int)err->code;
+		return gone ? 0 : -(int)err->code;
 	past->search.view = view;
 	provider->unread = 0;
 	method_moments_add(past->ctx, &past->moments, snapshot);

@@ -193,17 +193,13 @@ static int look_at(struct method_context *ctx, const struct course *req,
 	struct provider *provider = req->dataset.provider;
 	struct provider_snapshot snapshot = { .name = moment->snapshot,
 		.creation = moment->creation };
-	struct err gone = { 0 };
 	struct entry entry;
+	bool gone;
 	owned(view_closep) struct view *view =
-		provider->ops->open(provider, moment->snapshot, &gone);
+		method_open_listed(provider, moment->snapshot, &gone, err);
 
-	if (!view && gone.code == ERR_NOT_FOUND)
-		return 0;
-	if (!view) {
-		*err = gone;
-		return -(int)err->code;
-	}
+	if (!view)
+		return gone ? 0 : -(int)err->code;
 	int r = view->ops->stat(view, req->path.path, ctx->arena, &entry, err);
 	struct lineage_version version = {
 		.snapshot = &snapshot, .present = r > 0, .entry = &entry

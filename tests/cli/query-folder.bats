@@ -459,3 +459,22 @@ answer() {
 	exec 7>&-
 	wait $agent
 }
+
+@test "a path that no file can have is not there" {
+	mkdir -p bk/1 bk/2
+	echo x >bk/1/file
+	long=$(printf 'x%.0s' {1..300})
+	for path in "$long" "file/$long" file/x "a/$long/b"; do
+		is "$(strata query --json --folder bk=bk file_history dataset=bk path="$path" | jq -c '[.versions[].present]')" '[false,false]'
+	done
+	strata query --json --folder bk=bk file_diff snap_a=bk@1 snap_b=bk@2 path="$long" >out.json
+	is "$(jq -c '[.present_in_a, .present_in_b, .encoding]' out.json)" '[false,false,"missing"]'
+}
+
+@test "names of another form are counted by every method that lists snapshots" {
+	mkdir -p bk/2024-01-01 "bk/#odd"
+	asking() { strata query --json --folder bk=bk "$@" | jq .left_out; }
+	is "$(asking list_snapshots dataset=bk)" 1
+	is "$(asking snapshot_cadence dataset=bk)" 1
+	is "$(asking stale_snapshots dataset=bk older_than=now)" 1
+}

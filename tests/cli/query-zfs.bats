@@ -51,6 +51,20 @@ refused() {
 	is "$(q '[.snapshots[] | [.snap, .used]]' stale_snapshots dataset=tank/a older_than=@1794706766)" '[["1",114688],["2",0]]'
 }
 
+@test "a snapshot that was destroyed since it was listed is left out of what is asked about all" {
+	for name in 1 2 3 s1 s2; do
+		echo "needle $name" >"$a/$name/f"
+	done
+	echo gone >"$a/2/old"
+	rm -r "$a/1" "$a/3" "$a/with space" "$a/daily-2024-01-02_03:04.05" "$a/s2"
+	is "$(q '[.matches[].text]' grep_history dataset=tank/a pattern=needle)" '["needle 2","needle s1"]'
+	is "$(q '[.from_snapshot, .to_snapshot, .deleted]' find_deleted dataset=tank/a)" \
+		'["tank/a@2","tank/a@s1",[{"path":"old","type":"file"}]]'
+	is "$(q '[.transition.from_snapshot, .transition.to_snapshot, .total_snapshots]' bisect_change dataset=tank/a path=old predicate='{"kind":"exists"}')" \
+		'["tank/a@2","tank/a@s1",2]'
+	is "$(q .last.snapshot last_appearance dataset=tank/a path=f)" '"tank/a@s1"'
+}
+
 @test "files of snapshots are read below .zfs/snapshot" {
 	echo one >"$a/1/f"
 	echo two >"$a/2/f"
