@@ -715,16 +715,18 @@ static void pass_signals_on(struct holder *holder)
 			(void)kill(-1, (int)info.ssi_signo);
 }
 
-/* The elements of a poll. */
+/* The elements of a poll.  The clients are followed by the wardens. */
 enum {
 	READY_SIGNALS,
 	READY_LISTENER,
 	READY_CLIENTS,
-	READY_GUARDED = READY_CLIENTS + CLIENTS_MAX,
-	READY_MAX = READY_GUARDED + GUARDED_MAX,
+	READY_MAX = READY_CLIENTS + CLIENTS_MAX + GUARDED_MAX,
 };
 
-/* Wait for events.  Returns the number of clients that were waited for, or -1 after a signal. */
+/*
+ * Wait for events.  Returns the number of clients that were waited for, or -1 after a signal.  poll
+ * refuses more elements than descriptors can be open, so there are no unused elements.
+ */
 static int wait_for_events(struct holder *holder, struct pollfd ready[READY_MAX], size_t *guarded)
 {
 	const int n = holder->n_clients;
@@ -732,11 +734,10 @@ static int wait_for_events(struct holder *holder, struct pollfd ready[READY_MAX]
 
 	ready[READY_SIGNALS] = (struct pollfd){ .fd = holder->signals, .events = POLLIN };
 	ready[READY_LISTENER] = (struct pollfd){ is_full ? -1 : holder->listener, POLLIN, 0 };
-	for (int i = 0; i < CLIENTS_MAX; i++)
-		ready[READY_CLIENTS + i] =
-			(struct pollfd){ i < n ? holder->clients[i].fd : -1, POLLIN, 0 };
-	*guarded = guarded_poll(&holder->guarded, ready + READY_GUARDED);
-	return poll(ready, READY_GUARDED + (nfds_t)*guarded, -1) < 0 ? -1 : n;
+	for (int i = 0; i < n; i++)
+		ready[READY_CLIENTS + i] = (struct pollfd){ holder->clients[i].fd, POLLIN, 0 };
+	*guarded = guarded_poll(&holder->guarded, ready + READY_CLIENTS + n);
+	return poll(ready, READY_CLIENTS + (nfds_t)n + (nfds_t)*guarded, -1) < 0 ? -1 : n;
 }
 
 struct guarding {
@@ -782,7 +783,7 @@ static void serve_clients(struct holder *holder)
 			continue;
 		if (ready[READY_SIGNALS].revents)
 			pass_signals_on(holder);
-		watch_wardens(holder, ready + READY_GUARDED, guarded);
+		watch_wardens(holder, ready + READY_CLIENTS + n, guarded);
 		/*
 		 * Go backwards: remove_client moves the last client to the free place, and that
 		 * client was served already.
