@@ -411,11 +411,15 @@ large() { env $(printf 'LARGE_%d='"$(printf %0100000d 0)"' ' {1..14}) "$@"; }
 
 nothing_runs() { [ "$(strata ctl ps | jq '.processes | length')" = 0 ]; }
 
+seventh_runs() { strata ctl ps | grep -q '"1007"'; }
+
 # Sixty-four requests of one client run at a time.
 @test "however many requests are at work, one is cancelled, others wait, and who goes ends them" {
 	own daemon
 	{
-		for i in {1..64}; do request exec '{"argv":["sleep","1000"]}' "$i"; done
+		for i in {1..64}; do request exec "{\"argv\":[\"sleep\",\"$((1000 + i))\"]}" "$i"; done
+		# A request that is cancelled before its command runs has no signal.
+		wait_for seventh_runs || wait_for seventh_runs || wait_for seventh_runs
 		request head '{}' 100
 		request exec '{"argv":["sleep","1000"]}' 101
 		request cancel '{"id":101}' 102
