@@ -288,7 +288,7 @@ printed_bytes() { cat out.txt err.txt | tr -cd X | wc -c; }
 	runner=$!
 	for ((i = 0; i < 500; i++)); do
 		job=$(marked | xargs grep -lsxzF greedy | head -n 1) || true
-		[ -z "$job" ] || group=$(sed -n 's/^0:://p' "${job%cmdline}cgroup" 2>/dev/null)
+		[ -z "$job" ] || group=$(sed -n 's/^0:://p' "${job%cmdline}cgroup" 2>/dev/null) || true
 		[[ ${group:-} != */command-* ]] || break
 		sleep 0.02
 	done
