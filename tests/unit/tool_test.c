@@ -310,7 +310,7 @@ static int setup(void **state)
 {
 	char path[4096];
 
-	snprintf(dir, sizeof(dir), "%s/tool-XXXXXX", getenv("TMPDIR") ?: "/tmp");
+	snprintf(dir, sizeof(dir), "/tmp/strata-tool.XXXXXX");
 	if (!mkdtemp(dir))
 		return -1;
 	snprintf(path, sizeof(path), "%s:%s", dir, getenv("PATH") ?: "/usr/bin:/bin");

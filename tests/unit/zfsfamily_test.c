@@ -77,7 +77,7 @@ static int setup(void **state)
 	struct world *world = calloc(1, sizeof(*world));
 	char path[4096];
 
-	snprintf(world->dir, sizeof(world->dir), "%s/zfs-XXXXXX", getenv("TMPDIR") ?: "/tmp");
+	snprintf(world->dir, sizeof(world->dir), "/tmp/strata-zfs.XXXXXX");
 	if (!mkdtemp(world->dir))
 		return -1;
 	*state = world;
