@@ -237,12 +237,11 @@ struct view *method_open(const struct method_snapshot *snapshot, struct err *err
 struct view *method_open_listed(
 	struct provider *provider, const char *snapshot, bool *gone, struct err *err)
 {
-	struct err why = { 0 };
-	struct view *view = provider->ops->open(provider, snapshot, &why);
+	struct view *view = provider->ops->open(provider, snapshot, err);
 
-	*gone = !view && why.code == ERR_NOT_FOUND;
-	if (!view && !*gone)
-		*err = why;
+	*gone = !view && err->code == ERR_NOT_FOUND;
+	if (*gone)
+		*err = (struct err){ 0 };
 	return view;
 }
 

@@ -99,7 +99,7 @@ int method_each_dataset(struct method_context *ctx, const struct method_dataset 
 struct view *method_open(const struct method_snapshot *snapshot, struct err *err);
 /*
  * Open a snapshot that was listed.  Returns NULL on error, and also if the snapshot was deleted
- * meanwhile.  In the latter case *gone is set, and err stays as it was.
+ * meanwhile.  In the latter case *gone is set, and err is no error.
  */
 struct view *method_open_listed(
 	struct provider *provider, const char *snapshot, bool *gone, struct err *err);
