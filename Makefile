@@ -129,8 +129,8 @@ $(B)/strata-agent: $(call objects,agent) $(LIB_ARCHIVES)
 	$(call show,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(AGENT_STATIC) -o $@ $^ $(call libs,$(AGENT_STATIC))
 
 # Tests.  Programs in tests/tools inspect strata from outside, so they include no header of src/.
-# The library to preload is never instrumented.  Programs in tests/linked are linked with strata's
-# library.  They make files for bats tests that no command makes.
+# faultlib.so, which tests preload, is never instrumented.  Programs in tests/linked are linked with
+# strata's library.  They make files that bats tests need and that no strata command makes.
 UNIT_TESTS  := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*_test.c))
 FUZZERS     := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_DRIVER := $(B)/tests/fuzz/driver.o

@@ -92,7 +92,7 @@ trap 'exit 143' TERM HUP
 
 # The environment of the caller must have no influence.
 caller_home=${HOME:-} # needed only for the directory of tools/rootfs
-# Do not use the caller's PATH: a traced program looks through all of its directories.
+# The caller's PATH would change the times: each directory in it may cost a traced program a call.
 PATH=$tools:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export PATH HOME=$work/home LC_ALL=C TZ=UTC
 unset XDG_DATA_HOME XDG_CONFIG_HOME XDG_CACHE_HOME STRATA_WORKSPACE STRATA_ROOT

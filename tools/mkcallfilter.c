@@ -207,7 +207,7 @@ static const uint32_t protocols[] = { IPPROTO_IP, IPPROTO_ICMP, IPPROTO_TCP, IPP
 static const uint32_t ioctls[] = {
 	0x5412,                              /* TIOCSTI: types characters into the terminal */
 	0x541c,                              /* TIOCLINUX: pastes into the console */
-	(uint32_t)BTRFS_IOC_SNAP_DESTROY_V2, /* for this and the next one, see confine.c */
+	(uint32_t)BTRFS_IOC_SNAP_DESTROY_V2, /* for this and the next one, see sandbox/confine.c */
 	(uint32_t)BTRFS_IOC_SUBVOL_SETFLAGS,
 };
 

@@ -55,7 +55,7 @@ static const struct param query_params[] = {
 	{ 0 },
 };
 
-/* The families stay as they are, since each finds new snapshots by itself. */
+/* The first call adds the families.  Later calls keep them: each finds new snapshots by itself. */
 static int refresh(void *arg, struct registry *registry, struct err *err)
 {
 	return registry->n_families ? 0 : families_add(arg, registry, err);

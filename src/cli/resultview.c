@@ -11,7 +11,7 @@
 #include "core/text.h"
 #include "query/method.h"
 
-#define RESULT_MAX (2 * METHOD_REPLY_MAX) /* a result is read again with some room to spare */
+#define RESULT_MAX (2 * METHOD_REPLY_MAX) /* limit for parsing a result: twice that of a reply */
 #define GAP 2                             /* spaces between two columns */
 #define NESTING 4                         /* spaces before what belongs to a line */
 #define COLUMNS_MAX 32

@@ -93,8 +93,8 @@ int querysources_open(struct querysources *sources, struct registry *registry, s
 		r = open_environment(sources, registry, err);
 	if (r >= 0)
 		r = families_add(options, registry, err);
-	/* Snapshots of another kind do not replace the environment that is missing, unless the
-	 * caller has named the kind, or there are such snapshots here. */
+	/* Fail without an environment, unless the caller named a provider or a family can be asked.
+	 */
 	if (r < 0 || options->providers.count || can_ask(registry))
 		return r;
 	return refuse_no_environment(sources, err);

@@ -9,7 +9,7 @@
 struct supervise_request {
 	struct param_texts argv; /* the agent and its arguments; empty: a daemon */
 	struct exec_place place;
-	bool leaves;  /* running programs outlive the owner, if the agent left them */
+	bool leaves;  /* programs that the agent leaves running outlive the owner; else they die */
 	int64_t keep; /* number of nodes to keep, for retention; 0: the default */
 	uint64_t max_bytes;
 };

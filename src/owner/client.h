@@ -74,7 +74,10 @@ bool client_is_full(const struct client *client);
  */
 bool client_drop_waiting(
 	struct client *client, bool (*matches)(void *arg, struct str line), void *arg);
-/* Note that a running request of the client has been answered. */
+/*
+ * Count a running request of the client as answered, and go on with the waiting lines of the
+ * client.
+ */
 void client_answered(struct client *client);
 /* Send a line to all subscribers. */
 void client_send_all(struct owner *owner, struct str line);

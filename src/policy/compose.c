@@ -76,7 +76,7 @@ static bool names_no_denial(const struct policy_list *denials, const char *rule,
 }
 
 /*
- * Whether rule lifts no denial that whole does not lift.  Both are rules of fs.grantable, and rule
+ * Whether whole lifts every denial that rule lifts.  Both are rules of fs.grantable, and rule
  * lies within whole.  A rule lifts a denial only if it lies in that denial.  So whole must lie in
  * every denial that rule lies in.
  */

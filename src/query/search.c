@@ -151,7 +151,7 @@ static int keep_unfinished(struct scanner *scanner, struct str text)
 	return 0;
 }
 
-/* Search the unfinished line after adding its end, which is text. */
+/* Add text, which ends the unfinished line, to that line, and search it. */
 static int finish_line(struct scanner *scanner, struct str text, struct err *err)
 {
 	size_t newline = text.len && text.ptr[text.len - 1] == '\n';

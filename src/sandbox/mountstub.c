@@ -280,8 +280,8 @@ static bool are_siblings(const struct mountplan_stub *a, const struct mountplan_
 }
 
 /*
- * The descriptors stay open.  The file system frees a removed file when its last descriptor is
- * closed, and this function should not wait for that.
+ * The descriptors of the stubs stay open.  The file system frees a removed file when its last
+ * descriptor is closed, and this function should not wait for that.
  */
 void mountstub_remove_all(struct mountplan_made *made)
 {

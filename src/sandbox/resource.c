@@ -24,9 +24,9 @@
 #define PREFIX "command-"
 #define KILL_MS 5000
 #define CPU_SPARE_SECS 2 /* CPU time that one process may use above the limit of all processes */
-/* number of tasks that fork allows above the limit: at least these ... */
+/* more tasks that fork allows above the limit: this number ... */
 #define TASKS_SPARE_MIN 16
-#define TASKS_SPARE_PART 8 /* ... and this part of the limit */
+#define TASKS_SPARE_PART 8 /* ... and the limit divided by this number */
 #define PASSES_MAX 64      /* passes over the list, to find children of children */
 
 /* ------------------------------------------------------------ limits of a process */

@@ -130,7 +130,7 @@ static bool is_header_valid(int fd, const struct windex_header *header)
 	return checksum_file(fd, sizeof(*header), header->end, &sum) && sum == header->checksum;
 }
 
-/* Load a small index at once, since most of it will be read, in small pieces. */
+/* Load a small index with one read, which costs less than the many small reads that follow. */
 static void read_whole(struct windex *index)
 {
 	if (index->end > WHOLE_MAX)

@@ -55,7 +55,7 @@ load rootfs
 		is "$(strata doctor --json | mapped '[.ok, .detail]')" '[true,"not needed: only sandboxes of root use them"]'
 		return
 	fi
-	# A sandbox that starts reports the same lack as doctor.
+	# exec warns on stderr if, and only if, doctor finds that id-mapped mounts do not work.
 	mini_rootfs src
 	begin
 	run -0 --separate-stderr strata exec --no-commit -- true

@@ -372,7 +372,7 @@ warden_of() {
 	is "$(jq -c '[.changed, (.commands | length)]' granted.json)" '[1,1]'
 	becomes other yes
 	is "$(sockets)" 1
-	# The warden may be killed, too, when strata is killed.
+	# strata is killed here, and possibly its warden with it.  The sockets must go away all the same.
 	kill -KILL "$job"
 	strata checkout HEAD >/dev/null 2>&1
 	wait_for asked_in_vain

@@ -425,8 +425,8 @@ static long int80(long call, const char *low)
 #endif
 
 /*
- * A tracer does not understand these calls, which remove files and change the working directory.
- * Its records from before must still be right.
+ * Remove files and change the working directory with 32-bit calls, which a tracer does not
+ * understand.  What the tracer recorded before these calls must still be right.
  */
 static void do_int80(void)
 {

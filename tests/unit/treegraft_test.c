@@ -197,7 +197,7 @@ static void links_across_the_seam(void **state)
 		{ "a=1 c-a", "a=1 b-a c-a", "b", "a=1 b-a c-a" },
 		{ "a=1 c-a", "a=1 b-a c-a", "a", "a=1 c-a" },
 		{ "d/x=1", "d/x=1 e/x-d/x e/y-d/x", "e", "d/x=1 e/x-d/x e/y-d/x" },
-		/* the name outside is another file by now, so the link is given up */
+		/* in the base, the name outside the path is another file, so it is not linked to */
 		{ "a=2", "a=1 b-a", "b", "a=2 b=1" },
 		{ "a=2 b-a", "a=1 b-a", "b", "a=2 b=1" },
 		{ "a=2 b-a c-a", "a=1 b-a c-a", "b", "a=2 b=1 c-a" },

@@ -47,7 +47,7 @@ struct engine_run {
 	/* engine ptrace: a seccomp filter chooses the calls that stop */
 	bool filtered;
 	struct passing *passing; /* engine bpf: reports the calls that pass; the session frees it */
-	/* result: processes of the command were still running at the end */
+	/* result: the engine gave up before the last process of the command had ended */
 	bool left;
 	int status;       /* result: wait status of the command's first process */
 	int64_t ended_at; /* time at which that process ended (when_monotonic); 0: it is running */
