@@ -769,7 +769,11 @@ $2"
 		root = os.open("root", os.O_RDONLY | os.O_DIRECTORY)
 		def open_in(path, flags, mode=0):
 		    how = How(flags, mode, 0x10)
-		    fd = ctypes.CDLL(None, use_errno=True).syscall(437, root, path, ctypes.byref(how), ctypes.sizeof(how))
+		    # The kernel gives up with EAGAIN (11) when files are renamed or mounts made meanwhile.
+		    for _ in range(1000):
+		        fd = ctypes.CDLL(None, use_errno=True).syscall(437, root, path, ctypes.byref(how), ctypes.sizeof(how))
+		        if fd >= 0 or ctypes.get_errno() != 11:
+		            break
 		    assert fd >= 0, (path, ctypes.get_errno())
 		    return fd
 		os.read(open_in(b"/etc/file", os.O_RDONLY), 10)
