@@ -376,11 +376,11 @@ restore_paths = [\"$PWD/target\"]" slow_agent restore_file
 	wait "$RELAY"
 	run -1 pgrep -f "$PWD/home-nas/.cache/strata/agent-"
 	# It also ends when its peer is killed.
-	"$STRATA" agent --host nas <in >replies 2>notices 3>&- &
+	"$STRATA" agent --host nas <in >replies.killed 2>notices 3>&- &
 	RELAY=$!
 	exec 7>in
 	echo '{"id":1,"method":"list_datasets"}' >&7
-	for _ in {1..200}; do [ ! -s replies ] || break; sleep 0.05; done
+	for _ in {1..200}; do [ ! -s replies.killed ] || break; sleep 0.05; done
 	run -0 pgrep -f "$PWD/home-nas/.cache/strata/agent-"
 	kill -9 "$RELAY"
 	for _ in {1..40}; do pgrep -f "$PWD/home-nas/.cache/strata/agent-" >/dev/null || break; sleep 0.05; done
