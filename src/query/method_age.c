@@ -198,6 +198,11 @@ static void free_stale(struct stale *stale)
 	free(stale->rows);
 }
 
+static const char *copy_text(struct arena *arena, const char *text)
+{
+	return text ? arena_strdup(arena, text) : NULL;
+}
+
 static int note_stale(void *arg, const struct provider_snapshot *snapshot, struct err *err)
 {
 	struct stale *stale = arg;
@@ -207,8 +212,12 @@ static int note_stale(void *arg, const struct provider_snapshot *snapshot, struc
 	mem_grow(&stale->rows, &stale->cap, stale->n);
 	struct stale_row *row = &stale->rows[stale->n];
 	*row = (struct stale_row){ stale->provider, *snapshot, stale->n };
+	/* What the snapshot points to is valid only during this call. */
 	row->snapshot.name = arena_strdup(stale->ctx->arena, snapshot->name);
-	row->snapshot.node = NULL; /* the node is valid only during this call */
+	row->snapshot.kind = copy_text(stale->ctx->arena, snapshot->kind);
+	row->snapshot.message = copy_text(stale->ctx->arena, snapshot->message);
+	row->snapshot.cleanup = copy_text(stale->ctx->arena, snapshot->cleanup);
+	row->snapshot.node = NULL;
 	stale->n++;
 	return 0;
 }
