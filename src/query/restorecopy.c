@@ -41,7 +41,7 @@ const char *restorecopy_lack_name(unsigned bit)
 {
 	static const char *const names[RESTORECOPY_LACKS] = { "owner", "xattrs", "mode" };
 
-	return names[bit];
+	return names[__builtin_ctz(bit)];
 }
 
 /* ------------------------------------------------------------------- attributes */
