@@ -16,6 +16,7 @@
 #include "fakeagent_fixture.h"
 #include "rpc/hostclient.h"
 #include "tempdir_fixture.h"
+#include "valgrind_fixture.h"
 
 #define ANSWERS_MAX 8
 
@@ -307,6 +308,8 @@ int main(void)
 		TEST(asks_one_question),
 	};
 
+	if (valgrind_runs())
+		return valgrind_skip_all();
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

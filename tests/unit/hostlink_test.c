@@ -22,6 +22,7 @@
 #include "rpc/bootstrap.h"
 #include "rpc/hostlink.h"
 #include "tempdir_fixture.h"
+#include "valgrind_fixture.h"
 
 #define TEXTS(...)                                                                                 \
 	((struct param_texts){ (const char *[]){ __VA_ARGS__ },                                    \
@@ -433,6 +434,8 @@ int main(void)
 		TEST(takes_lines_that_came_before_the_end),
 	};
 
+	if (valgrind_runs())
+		return valgrind_skip_all();
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@
 #include "fakeagent_fixture.h"
 #include "rpc/hostrelay.h"
 #include "tempdir_fixture.h"
+#include "valgrind_fixture.h"
 
 struct place {
 	char dir[64];
@@ -279,6 +280,8 @@ int main(void)
 		TEST(passes_many_and_large_requests),
 	};
 
+	if (valgrind_runs())
+		return valgrind_skip_all();
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
