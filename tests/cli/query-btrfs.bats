@@ -146,7 +146,8 @@ home() {
 	is "$(jq -c '[.versions[].snapshots | length]' out.json)" '[2]'
 	is "$(grep -cE 'read(64)?\([0-9]+, "keep' trace.txt)" 1
 	traced strace -f -o trace.txt -e trace=read,pread64 "$STRATA" query --json --provider btrfs diff_snapshots snap_a="$(of home)@1" snap_b="$(of home)@2" >out.json
-	is "$(jq -c '[.changes[].path]' out.json)" '["a"]'
+	# The directory of the snapshots has another mtime if the clock has ticked between them.
+	is "$(jq -c '[.changes[].path | select(. != ".snapshots")]' out.json)" '["a"]'
 	run ! grep -E 'read(64)?\([0-9]+, "keep' trace.txt
 }
 
