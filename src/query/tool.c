@@ -4,13 +4,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/at.h"
 #include "core/child.h"
 #include "core/own.h"
+#include "core/spawn.h"
 #include "core/when.h"
 
 #define PIECE_MAX 65536
@@ -73,44 +73,13 @@ static void release_running(struct running *run)
 	close_fd(&run->said);
 }
 
-/* In the child: execute the program.  If this fails, send the errno to the parent. */
-static void __attribute__((noreturn))
-become(const char *path, const struct tool_call *call, int null, int out, int said, int failed)
-{
-	sigset_t none;
-	int why;
-
-	sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	(void)signal(SIGPIPE, SIG_DFL);
-	if (setpgid(0, 0) == 0 && dup2(null, 0) == 0 && dup2(out, 1) == 1 && dup2(said, 2) == 2)
-		(void)execve(path, (char *const *)call->argv, environ);
-	why = errno;
-	(void)at_write_all(failed, &why, sizeof(why));
-	_exit(127);
-}
-
-/* Wait until the child executes the program.  Returns 0, or the errno of the failure. */
-static int await_exec(int failed)
-{
-	int why = 0;
-	ssize_t n;
-
-	/* a message of so few bytes arrives in one piece */
-	do
-		n = read(failed, &why, sizeof(why));
-	while (n < 0 && errno == EINTR);
-	return n == (ssize_t)sizeof(why) ? why : 0;
-}
-
 static int start(
 	const struct tool_call *call, const char *path, struct running *run, struct err *err)
 {
-	int out[2] = { -1, -1 }, said[2] = { -1, -1 }, failed[2] = { -1, -1 };
-	bool made = pipe2(out, O_CLOEXEC) == 0 && pipe2(said, O_CLOEXEC) == 0 &&
-		    pipe2(failed, O_CLOEXEC) == 0;
+	int out[2] = { -1, -1 }, said[2] = { -1, -1 };
+	bool made = pipe2(out, O_CLOEXEC) == 0 && pipe2(said, O_CLOEXEC) == 0;
 	owned_fd int out_end = out[1], said_end = said[1];
-	owned_fd int failed_end = failed[1], failed_seen = failed[0];
+	struct spawned spawned;
 
 	run->out = out[0];
 	run->said = said[0];
@@ -119,20 +88,11 @@ static int start(
 	owned_fd int null = at_open_given("/dev/null", O_RDONLY, 0, err);
 	if (null < 0)
 		return null;
-	run->pid = child_fork();
-	if (run->pid == 0)
-		become(path, call, null, out_end, said_end, failed_end);
-	if (run->pid < 0)
-		return err_errno(err, "start '%s'", path);
-	close_fd(&failed_end);
-	int why = await_exec(failed_seen);
-	if (!why && (run->end = pidfd_open(run->pid, 0)) < 0)
-		why = errno;
-	if (why) {
-		(void)kill(run->pid, SIGKILL);
-		(void)child_wait(run->pid);
-		return err_number(err, why, "execute '%s'", path);
-	}
+	int r = spawn_start(path, call->argv, (int[]){ null, out_end, said_end }, &spawned, err);
+	if (r < 0)
+		return r;
+	run->pid = spawned.pid;
+	run->end = spawned.end;
 	return 0;
 }
 
@@ -375,8 +335,8 @@ void tool_members(struct json *out, const struct tool_call *call)
 	while (said.len && strchr(" \n\t", said.ptr[said.len - 1]))
 		said.len--;
 	json_str(out, "stderr", said);
-	json_open(out, "argv", '[');
-	for (size_t i = 0; call->argv[i]; i++)
-		json_text(out, NULL, call->argv[i]);
-	json_close(out);
+	size_t n = 0;
+	while (call->argv[n])
+		n++;
+	json_texts(out, "argv", call->argv, n);
 }

@@ -3,14 +3,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "core/at.h"
 #include "core/child.h"
-#include "core/limits.h"
 #include "core/own.h"
+#include "core/spawn.h"
 #include "core/when.h"
 #include "query/tool.h"
 
@@ -20,45 +19,15 @@
 
 /* --- starting --- */
 
-/* In the child: execute the program.  If this fails, report the errno to the parent. */
-static void __attribute__((noreturn))
-become(const char *path, const char *const *argv, int in, int out, int said, int failed)
-{
-	sigset_t none;
-	int why;
-
-	sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	(void)signal(SIGPIPE, SIG_DFL);
-	limits_restore();
-	if (setpgid(0, 0) == 0 && dup2(in, 0) == 0 && dup2(out, 1) == 1 && dup2(said, 2) == 2)
-		(void)execve(path, (char *const *)argv, environ);
-	why = errno;
-	(void)at_write_all(failed, &why, sizeof(why));
-	_exit(127);
-}
-
-static int await_exec(int failed)
-{
-	int why = 0;
-	ssize_t n;
-
-	do
-		n = read(failed, &why, sizeof(why)); /* so few bytes arrive in one piece */
-	while (n < 0 && errno == EINTR);
-	return n == (ssize_t)sizeof(why) ? why : 0;
-}
-
 static int start_path(
 	struct agentproc *proc, const char *path, const char *const *argv, struct err *err)
 {
-	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, said[2] = { -1, -1 }, failed[2] = { -1, -1 };
+	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, said[2] = { -1, -1 };
 	/* stdin is a socket, so that a write to an ended process gives an error and no signal. */
 	bool made = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) == 0 &&
-		    pipe2(out, O_CLOEXEC) == 0 && pipe2(said, O_CLOEXEC) == 0 &&
-		    pipe2(failed, O_CLOEXEC) == 0;
+		    pipe2(out, O_CLOEXEC) == 0 && pipe2(said, O_CLOEXEC) == 0;
 	owned_fd int in_end = in[1], out_end = out[1], said_end = said[1];
-	owned_fd int failed_end = failed[1], failed_seen = failed[0];
+	struct spawned spawned;
 
 	proc->in = in[0];
 	proc->out = out[0];
@@ -67,21 +36,11 @@ static int start_path(
 		fcntl(proc->out, F_SETFL, O_NONBLOCK) < 0 ||
 		fcntl(proc->said_fd, F_SETFL, O_NONBLOCK) < 0)
 		return err_errno(err, "make the streams of a process");
-	pid_t pid = child_fork();
-	if (pid == 0)
-		become(path, argv, in_end, out_end, said_end, failed_end);
-	if (pid < 0)
-		return err_errno(err, "start '%s'", path);
-	close_fd(&failed_end);
-	int why = await_exec(failed_seen);
-	if (!why && (proc->end = pidfd_open(pid, 0)) < 0)
-		why = errno;
-	if (why) {
-		(void)kill(pid, SIGKILL);
-		(void)child_wait(pid);
-		return err_number(err, why, "execute '%s'", path);
-	}
-	proc->pid = pid;
+	int r = spawn_start(path, argv, (int[]){ in_end, out_end, said_end }, &spawned, err);
+	if (r < 0)
+		return r;
+	proc->pid = spawned.pid;
+	proc->end = spawned.end;
 	return 0;
 }
 
@@ -255,8 +214,8 @@ const char *agentproc_tail(const struct agentproc *proc, size_t max, struct aren
 void agentproc_members(struct json *out, const struct agentproc *proc)
 {
 	json_str(out, "stderr", trim((struct str){ proc->said.data ?: "", proc->said.len }));
-	json_open(out, "argv", '[');
-	for (size_t i = 0; proc->argv[i]; i++)
-		json_text(out, NULL, proc->argv[i]);
-	json_close(out);
+	size_t n = 0;
+	while (proc->argv[n])
+		n++;
+	json_texts(out, "argv", proc->argv, n);
 }

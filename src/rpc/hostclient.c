@@ -98,7 +98,7 @@ static bool only_reads(const char *name)
 {
 	const struct op *method = method_find(name);
 
-	return method && !(method->flags & OP_WRITES) && strncmp(name, "restore_", 8) != 0;
+	return method && !(method->flags & OP_WRITES);
 }
 
 static struct pending *add_pending(

@@ -6,10 +6,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cmocka.h>
 
+#include "core/limits.h"
 #include "core/when.h"
 #include "query/tool.h"
 #include "tempdir_fixture.h"
@@ -306,6 +308,22 @@ static void finds_programs_in_absolute_directories_only(void **state)
 	assert_int_equal(chdir("/"), 0);
 }
 
+/* strata raises its own limit of open files, which is not that of other programs. */
+static void gives_the_limits_from_before(void **state)
+{
+	struct rlimit limit;
+	owned(tool_release) struct tool_call call = call_of(no_arguments);
+	struct err err = { 0 };
+
+	write_program("#!/bin/sh\nulimit -S -n\n");
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max / 2;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	limits_raise();
+	assert_int_equal(tool_run(&call, &err), 0);
+	assert_int_equal(strtoull(call.output.data, NULL, 10), limit.rlim_cur);
+}
+
 static int setup(void **state)
 {
 	char path[4096];
@@ -340,6 +358,7 @@ int main(void)
 		cmocka_unit_test(refuses_endless_output),
 		cmocka_unit_test(keeps_the_end_of_stderr),
 		cmocka_unit_test(finds_programs_in_absolute_directories_only),
+		cmocka_unit_test(gives_the_limits_from_before),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
