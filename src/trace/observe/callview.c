@@ -31,8 +31,8 @@ static void note_link(void *arg, struct pathmap_entry *link)
 }
 
 /*
- * Strata may look into a process only if the process is dumpable, or if strata runs as root.
- * Neither is true here.
+ * Strata may not look into this process: the process is not dumpable, and strata does not run as
+ * root.
  */
 void callview_add_closed_reason(struct callview *view)
 {
@@ -54,7 +54,10 @@ static struct pathmap_entry *entry_of_target(struct pathmap *map, struct str tex
 
 	if (!text.len || *text.ptr != '/')
 		return NULL;
-	/* An existing file may have a name that ends with the kernel's mark of deleted files. */
+	/*
+	 * The name of an existing file may end with " (deleted)", the kernel's mark of a deleted
+	 * file.
+	 */
 	if (pathmap_says_deleted(text.ptr) && at_abs_stat(text.ptr, &stx) < 0)
 		return NULL;
 	return pathmap_known(map, text);
@@ -129,9 +132,8 @@ static void add_gone_reason(struct callview *view, struct str path)
 
 /*
  * Whether the thread is the only one of its process.  If so, no other thread can have closed a
- * descriptor that the thread has used in a path.  The exception is a process made with CLONE_FILES
- * and without CLONE_THREAD.  This exception is ignored, because no known program makes such a
- * process.
+ * descriptor that the thread has used in a path.  Two processes share descriptors if one was made
+ * with CLONE_FILES.  This case is ignored, because no known program does this.
  */
 static bool is_only_thread(pid_t tid)
 {
@@ -145,8 +147,8 @@ static bool is_only_thread(pid_t tid)
 /*
  * Whether the path still leads to the same file as when the call was made.  A path through /proc
  * depends on the working directory, the root and the program of a process.  Only calls that stop
- * can change these, and such calls are examined after this call.  A path through /proc may also
- * depend on a descriptor, and strata does not see the calls that close descriptors.
+ * can change these, and a later call that stops is examined after this call.  A path through /proc
+ * may also depend on a descriptor, and strata does not see the calls that close descriptors.
  */
 static bool led_the_same_way(const struct callview *view, const struct pathmap_walk *walk)
 {
@@ -174,9 +176,9 @@ static const struct callview_last *last_of(const struct callview_shared *shared,
 }
 
 /*
- * Give the walk the file that the last passed call of the thread has opened, and its descriptor.
- * If the thread has closed no descriptor between that call and this one, the descriptor still had
- * this file when this call was made, even if the descriptor is closed now.
+ * Give the walk the descriptor and the file that the last passed call of the thread has opened.  If
+ * the thread has closed no descriptor between that call and the present call, the descriptor still
+ * had this file when the present call was made.  By now the descriptor may be closed.
  */
 static void use_last_opened(const struct callview *view, struct pathmap_walk *walk)
 {
@@ -270,7 +272,7 @@ static struct pathmap_entry *named_by_deferred(struct callview *view, bool follo
 
 /*
  * Returns the entry of the file that the call names.  The path is read from the program's memory.
- * If path is SYSCALLS_NONE, the call names the file of its descriptor.
+ * If the parameter path is SYSCALLS_NONE, the call names the file of its descriptor.
  */
 struct pathmap_entry *callview_named(struct callview *view, int8_t dirfd, int8_t path, bool follow)
 {
@@ -340,8 +342,8 @@ static bool leads_to_proc(struct str path, bool from_root)
 }
 
 /*
- * Find the base of a relative or empty path.  Returns false if resolving the path later would need
- * more data of the program.
+ * Find the directory at which a relative path begins, or the file that an empty path stands for.
+ * Returns false if resolving the path later would need more data of the program.
  */
 static bool find_deferred_base(const struct callview_shared *shared, const struct tracee *tracee,
 	struct deferred_call *deferred)

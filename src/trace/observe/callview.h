@@ -85,7 +85,7 @@ struct callview_shared {
 	struct callview_last last[CALLVIEW_LAST]; /* the index is tid modulo CALLVIEW_LAST */
 	/*
 	 * has_open returns whether a thread has kept a descriptor open since a given event.
-	 * passing is NULL if the engine lets no calls pass.
+	 * 'passing' is NULL if the engine stops every call.
 	 */
 	const struct passing *passing;
 	bool (*has_open)(
@@ -143,9 +143,9 @@ void callview_check_written_unseen(
 	struct callview *view, const struct record *record, const struct statx *stx);
 
 /*
- * Fill *deferred with all data of the waiting program that the call needs when it is turned into
- * records later.  Returns the size of the filled part.  Returns 0 if more data might be needed
- * later, so that the call cannot be deferred.
+ * Fill *deferred with all data of the waiting program that are needed to turn the call into records
+ * later.  Returns the size of the filled part.  Returns 0 if more data might be needed later, so
+ * that the call cannot be deferred.
  */
 size_t callview_defer(const struct callview_shared *shared, const struct tracee *tracee,
 	const struct traced_call *call, const struct syscalls_call *about,
@@ -166,7 +166,8 @@ bool callview_find_base(struct callview *view, struct deferred_call *deferred);
 /* Whether the path of a deferred call may lead to another file when the program has gone on. */
 bool callview_is_fleeting(const struct deferred_call *deferred);
 /*
- * Remember the working directory of the calling process if its first thread makes the call.  Calls
- * that have passed may need it after the process was killed, when it can no longer be looked up.
+ * Remember the working directory of the calling process if its first thread makes the call.  A
+ * passed call may be examined after the process was killed.  Then the directory can no longer be
+ * looked up.
  */
 void callview_remember_cwd(struct callview *view);

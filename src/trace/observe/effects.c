@@ -138,7 +138,7 @@ static void note_open_existing(
 
 /*
  * Note that the file of the entry does not exist.  If another thread makes the file before the
- * kernel executes the call, the call still finds the file.
+ * kernel executes the call, the call finds the file after all.
  */
 static void note_missing(struct callview *view, struct pathmap_entry *entry, unsigned ops)
 {
@@ -294,7 +294,7 @@ static void note_mount(struct callview *view)
 	view->shared->roots = true;
 	/*
 	 * The command itself may serve the file system that is mounted now.  So the look queue is
-	 * no longer used: a file in it might later belong to that file system.
+	 * no longer used: a file that waits in the queue might later belong to that file system.
 	 */
 	recorder_look_at_once(view->recorder);
 	mountwatch_begin(&view->shared->mountwatch);

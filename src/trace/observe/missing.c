@@ -9,7 +9,7 @@ struct missing_call {
 	uint32_t process;
 	struct record *record;
 	unsigned ops;
-	/* a call that makes the file may overlap this call, so ops have been recorded */
+	/* a call that makes the file may overlap this call, so 'ops' have been recorded */
 	bool overlaps;
 };
 

@@ -37,8 +37,8 @@ void missing_add(struct missing *missing, struct recorder *recorder, pid_t tid,
  */
 struct record *missing_over(struct missing *missing, pid_t tid);
 /*
- * A call of the thread tid may make entry.  Record each noted call that may therefore find its
- * file, which is entry or is below entry.
+ * A call of the thread tid may make the file of an entry.  Record each noted call that may
+ * therefore find its own file, which is the file of the entry or a file below it.
  */
 void missing_may_appear(struct missing *missing, struct recorder *recorder, pid_t tid,
 	const struct pathmap_entry *entry);

@@ -18,15 +18,15 @@
 #include "trace/observe/effects.h"
 
 /*
- * Limits of the backlog in bytes.  Calls that pass need the greater limit: the backlog does not
- * slow down the programs that make them, so more of these calls may wait.
+ * Limits of the backlog in bytes.  The greater limit is for passed calls, which were not stopped.
+ * Their programs do not wait for the backlog, so more of these calls may be in it.
  */
 #define BACKLOG_MAX ((size_t)1 << 20)
 #define BACKLOG_PASSED_MAX ((size_t)192 << 20) /* below the maximum size of a buffer */
 #define BACKLOG_PAUSE_NS WHEN_MS
 /*
- * When the backlog has this many bytes, its thread is woken.  It is not woken for each call, since
- * one wake-up costs as much as many calls.
+ * When the backlog has this many bytes, its thread is woken.  The thread is not woken for each
+ * call, since one wake-up costs as much as many calls.
  */
 #define BACKLOG_ENOUGH ((size_t)32 << 10)
 
@@ -65,7 +65,7 @@ static void check_mounts(struct observer *observer, struct tracee *tracee)
 
 /*
  * Hold the backlog, so that this thread may use the path map and the records.  The last call of the
- * tracee is over now, so the names that it has changed are settled.
+ * tracee is over now, so the names that this call has changed are settled.
  */
 static void hold_names(struct observer *observer, struct tracee *tracee)
 {
@@ -120,7 +120,7 @@ static void note_effects(struct observer *observer, struct callview *view)
 							  : new_names;
 }
 
-/* --- beside the program --- */
+/* --- calls that are examined while the program goes on --- */
 
 /*
  * Make the bundle incomplete, since a file that a process has used was removed before strata could
@@ -192,9 +192,10 @@ static void see_deferred(void *arg, const void *item)
 }
 
 /*
- * Whether the call can be deferred.  The call must change nothing, and the previous call of its
- * thread must have left nothing to settle.  If most of the recent names were known, no call is
- * deferred: to note another use of a known name takes less time than to defer the call.
+ * Whether the call can be deferred.  The call must change nothing.  The previous call of its thread
+ * must have changed no name, since a changed name is settled only when the thread makes its next
+ * call.  If most of the recent names were known, no call is deferred: to note another use of a
+ * known name takes less time than to defer the call.
  */
 static bool can_defer(const struct observer *observer, const struct tracee *tracee,
 	const struct traced_call *call, const struct syscalls_call *about)
@@ -272,7 +273,7 @@ void observer_see_success(struct observer *observer, pid_t tid, int result, uint
 			offsetof(struct deferred_call, text), BACKLOG_PASSED_MAX);
 }
 
-/* --- while the program waits --- */
+/* --- calls that have stopped --- */
 
 /* Handle a call that is not in the table.  Such a call may change anything. */
 static void see_unknown(
@@ -345,7 +346,7 @@ void observer_reap(struct observer *observer)
 	tracees_reap(observer->shared.tracees, observer->shared.map);
 }
 
-/* --- the end --- */
+/* --- when the command has ended --- */
 
 /*
  * Make the bundle incomplete if a process has dumped core.  The kernel chooses the name of the core
@@ -399,7 +400,7 @@ void observer_ended(struct observer *observer, pid_t pid, int status)
 	check_cores(&observer->shared);
 }
 
-/* --- the beginning --- */
+/* --- before the command starts --- */
 
 void observer_init(struct observer *observer, struct recorder *recorder, struct tracees *tracees,
 	struct reasons *reasons)
@@ -494,8 +495,8 @@ void observer_inherits(struct observer *observer, int fd)
 			"path is too long to be known",
 			fd);
 	/*
-	 * Inside an environment, the path may be a path of the host.  The same path may lead to
-	 * another file here.
+	 * If strata runs inside an environment, the kernel may report a path of the host.  Inside,
+	 * this path may lead to another file.
 	 */
 	if (len <= 0 || *path != '/' || at_abs_stat(path, &named) < 0 ||
 		!is_same_file(&stx, &named)) {

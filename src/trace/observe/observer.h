@@ -29,7 +29,7 @@
  * 2. A call that may change something is examined when the backlog is empty.  It goes on when the
  *    look queue is empty, too.
  * 3. A file is changed only after the saver has its content.
- * 4. If something cannot be known or saved, that becomes a reason, and the bundle is incomplete.
+ * 4. If something cannot be known or saved, the bundle is marked as incomplete, with a reason.
  */
 #pragma once
 #include <stdint.h>

@@ -285,8 +285,8 @@ static void splice_target(struct pathmap *map, const char *target, struct str re
 }
 
 /*
- * If rest begins with the text of the shortcut, skip that text.  Returns the entry at which the
- * walk goes on.
+ * If the rest of the path begins with the text of the shortcut, skip that text.  Returns the entry
+ * at which the walk goes on.
  */
 static struct pathmap_entry *take_shortcut(struct pathmap *map, const struct pathmap_walk *walk,
 	struct pathmap_entry *from, struct str *rest)
@@ -315,15 +315,16 @@ static void make_shortcut(struct pathmap *map, const struct pathmap_walk *walk,
 	shortcut->changes = map->changes;
 }
 
-/* Whether the name leads to the same file for every process, and also the next time. */
+/* Whether the name leads every process to the same file, now and at its next use. */
 static bool is_stable(const struct pathmap_entry *entry)
 {
 	return entry->kind != PATHMAP_UNKNOWN && !entry->unsettled && !entry->procfs;
 }
 
 /*
- * Whether the entry is one of the names below in the directory of a process in /proc.  strata does
- * not see when these links, or the links in "fd" and "map_files", get another target.
+ * Whether the entry has one of the listed names, in the directory that /proc has for a process.
+ * Strata does not notice when these links, or the links in "fd" and "map_files", get another
+ * target.
  */
 static bool is_of_process(const struct pathmap_entry *entry)
 {

@@ -73,9 +73,9 @@ struct pathmap_walk {
 	bool fleeting;
 	/* out: link in /proc to a descriptor, if the path led through such a link; else NULL */
 	const struct pathmap_entry *descriptor;
-	/* descriptor of the process 'self' whose file is known */
+	/* a descriptor of the process 'self', for which the caller knows the file */
 	int known_fd;
-	/* entry of that file; NULL: no descriptor is known */
+	/* entry of the file of known_fd; NULL: known_fd is not set */
 	struct pathmap_entry *known;
 	/* out: a link in /proc has a target that is too long to be read */
 	bool too_long;

@@ -36,8 +36,8 @@
 struct recorder_path {
 	struct record *record;
 	/*
-	 * Which key contents of the path are saved under.  If two paths that are not UTF-8 have the
-	 * same text in the manifest, the second of them gets another key.
+	 * The kind of key under which contents of the path are saved.  If two paths that are not
+	 * UTF-8 have the same text in the manifest, the second of them gets another key.
 	 */
 	enum { RECORDER_KEY_OPEN, RECORDER_KEY_PLAIN, RECORDER_KEY_SECOND } key;
 };
@@ -181,7 +181,7 @@ uint64_t recorder_move_remove(
 
 /*
  * Note that the current call makes a file at a path, moves a file with the state stx there, or
- * removes the file there.  The argument name is the kind of this change.
+ * removes the file there.  The parameter name tells which of these three the call does.
  */
 void recorder_name_change(struct recorder *recorder, struct record *record, enum record_name name,
 	const struct statx *stx);

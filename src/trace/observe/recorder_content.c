@@ -31,7 +31,7 @@ const char *recorder_content_key(
 		own = recorder_path(recorder, entry);
 		/*
 		 * If two paths have the same text in the manifest, the second path gets another
-		 * key.  It is used for both states of the path.
+		 * key.  That key is used for the contents before and after the command.
 		 */
 		if (own->key == RECORDER_KEY_OPEN)
 			own->key = other->key == RECORDER_KEY_PLAIN ? RECORDER_KEY_SECOND
@@ -51,7 +51,7 @@ int recorder_content_queue(struct recorder *recorder, struct record *record,
 	int fd = at_abs_read(record->path.ptr);
 
 	/*
-	 * Wait for the waiting jobs of the saver, since they have most descriptors of this process.
+	 * Wait until the saver has done its jobs, since they hold most descriptors of this process.
 	 */
 	if (fd < 0 && at_scarce(-fd)) {
 		saver_wait_all(recorder->saver);
@@ -144,8 +144,8 @@ uint64_t recorder_content_secure(struct recorder *recorder, struct record *recor
 }
 
 /*
- * If the file may have been changed under another name, have its content before the command saved
- * through the record of that name.  Returns true in this case.
+ * If the file may have been changed under another name, save its old content through the record of
+ * that name.  Returns true in this case.
  */
 static bool keep_by_other_name(struct recorder *recorder, struct record *record)
 {

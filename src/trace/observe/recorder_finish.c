@@ -13,7 +13,7 @@
 #include "core/when.h"
 #include "trace/observe/recorder_priv.h"
 
-/* if there are no more files than this, one thread looks at all of them */
+/* one thread looks at all files if there are at most this many */
 #define ALONE_MAX 1000
 #define RACY_NS (20 * WHEN_MS)           /* two ticks of the slowest kernel clock */
 #define RACY_COARSE_NS (2 * WHEN_SECOND) /* for file systems that store times in whole seconds */
@@ -218,7 +218,7 @@ static void check_times(struct recorder *recorder, const struct record *record)
 			record->path.ptr);
 }
 
-/* --- who changed it --- */
+/* --- which process changed a file --- */
 
 static int compare_inodes(const void *a, const void *b)
 {
@@ -269,9 +269,9 @@ static bool changed_by_names(const struct record *record)
 }
 
 /*
- * Whether another process changed the path after the command did, so that another file is there
- * than the command left.  If a restore undid the change of the command, the change of the other
- * process would be lost.
+ * Whether another process changed the path after the command did, so that the file there is not the
+ * file that the command left.  If a restore undid the change of the command, the change of the
+ * other process would be lost.
  */
 static bool is_contested(const struct recorder *recorder, struct record *record)
 {
@@ -398,10 +398,7 @@ static const struct filestate *find_saved(
 	for (size_t i = 0; i < n; i++)
 		if (names[i].state->content == FILESTATE_BLOB)
 			return names[i].state;
-	/*
-	 * If git has the content under some of the names and not under others, put it into the
-	 * table.
-	 */
+	/* If git has the content under only some of the names, put the content into the table. */
 	for (size_t i = 0; i < n && recorder->saver; i++) {
 		struct filestate *state = record_state(names[i].record, false);
 

@@ -1,8 +1,8 @@
 /*
  * Looks at files for the first time.
  *
- * A program that only asks about a file need not wait until strata has looked at the file, too.  A
- * call that changes files waits until strata has looked at all files that were named before
+ * A program that only asks about a file does not wait until strata has looked at the file.  A call
+ * that changes files waits until strata has looked at all files that were named before
  * (recorder_catch_up).
  *
  * strata does not see writes to a file that is already open.  As soon as such a write may change

@@ -89,8 +89,8 @@ static struct past find_past(
 	struct record *at = record->origin ?: record;
 
 	/*
-	 * The number of steps is limited, because the records form a ring if a file gets an old
-	 * path again.
+	 * The number of steps is limited, because the records form a ring if a file is renamed back
+	 * to one of its earlier paths.
 	 */
 	for (unsigned i = 0; at && i < recorder->renames; i++, at = at->origin) {
 		past.ops |= at->ops;

@@ -120,7 +120,7 @@ const struct syscalls_call syscalls_table[] = {
 	CALL(fremovexattr, METADATA, STAYS, 0, N, N, N, N),
 	CALL(removexattrat, METADATA, BY_FLAG, 0, 1, 2, N, N),
 	CALL(file_setattr, METADATA, BY_FLAG, 0, 1, 4, N, N),
-	/* Calls that change which files paths lead to. */
+	/* Calls that change where a path leads. */
 	CALL(chroot, CHROOT, FOLLOWS, N, 0, N, N, N),
 	CALL(pivot_root, MOUNT, FOLLOWS, N, 0, N, N, 1),
 	CALL(mount, MOUNT, FOLLOWS, N, 1, N, N, N),

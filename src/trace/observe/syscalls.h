@@ -31,7 +31,7 @@ enum syscalls_does {
 	SYSCALLS_CONNECT, /* has its path in a socket address */
 	SYSCALLS_BIND,
 	SYSCALLS_CHROOT,
-	SYSCALLS_MOUNT,  /* change which files paths lead to */
+	SYSCALLS_MOUNT,  /* change where a path leads */
 	SYSCALLS_HANDLE, /* open a file by its handle, so its name is not known */
 	SYSCALLS_DETACH, /* enter another mount namespace */
 	/* ask for permission events, so that opens of other processes wait for this process */

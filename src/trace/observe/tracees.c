@@ -43,9 +43,9 @@ struct tracees {
  * Choose the epoll event that reports the end of a process.
  *
  * Since Linux 6.13 the exit status can be read from a pidfd, once the process has been waited for.
- * EPOLLHUP reports that moment.  It is reported even if no event is asked for, so no event is asked
- * for.  Older kernels do not provide the status, and may not report EPOLLHUP, so EPOLLIN is asked
- * for.
+ * EPOLLHUP reports that moment.  The kernel reports EPOLLHUP without being asked, so the result is
+ * 0.  Older kernels do not provide the status, and may not report EPOLLHUP, so the result is
+ * EPOLLIN.
  */
 static uint32_t choose_end_event(void)
 {

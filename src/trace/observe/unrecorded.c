@@ -19,8 +19,8 @@ static uint64_t device_of(const struct statx *stx)
 }
 
 /*
- * Returns the path of entry after 'old' was renamed to 'new'.  'old' is the entry itself or a
- * directory above it.
+ * Returns the entry for the path that 'entry' gets when 'old' is renamed to 'new'.  'old' is
+ * 'entry' itself or a directory above it.
  */
 static struct pathmap_entry *rebase(struct pathmap *map, const struct pathmap_entry *entry,
 	const struct pathmap_entry *old, struct pathmap_entry *new)
@@ -63,7 +63,7 @@ void unrecorded_rename(struct unrecorded *unrecorded, struct pathmap *map,
 		else if (exchange && pathmap_is_below(move->to, to))
 			move->to = rebase(map, move->to, to, from);
 		else if (pathmap_is_below(from, move->to))
-			/* An earlier rename moved the thing that contains 'from' to this place. */
+			/* An earlier rename moved the thing that contains 'from' to move->to. */
 			unrecorded_add_move(
 				unrecorded, rebase(map, from, move->to, move->from), to, stx);
 	}
