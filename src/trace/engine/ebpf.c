@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 /*
- * The licence that strata gives to the kernel for its programs.  Unless the licence is compatible
- * with the GPL, the kernel refuses the helper functions that read memory.
+ * The licence of strata's eBPF programs, as strata tells it to the kernel.  Unless the licence is
+ * compatible with the GPL, the kernel refuses the helper functions that read memory.
  */
 #define LICENCE "Dual MIT/GPL"
 

@@ -2,9 +2,9 @@
  * ebpf - a small assembler for programs that run in the kernel, and the bpf(2) calls that load such
  * programs.
  *
- * A program is made by calls of C functions, each of which adds one instruction.  So building
- * strata needs neither clang nor libbpf, a static strata contains the whole program, and the
- * program can be adapted to its maps and to the machine.  A jump leads forward to a label.
+ * A program is made by calls of C functions, each of which adds one instruction.  So strata is
+ * built without clang and libbpf, and adapts each program to its maps and to the machine.  A jump
+ * leads forward to a label.
  */
 #pragma once
 #include <linux/bpf.h>
@@ -18,8 +18,8 @@
 #define EBPF_JUMPS_MAX 64
 
 /*
- * The registers.  R0 has the result of a call.  R1 to R5 are the arguments of a call, which
- * overwrites them.  R6 to R9 keep their values.  FP is the end of the stack.
+ * The registers.  R0 has the result of a call.  R1 to R5 have the arguments of a call, and lose
+ * their values in the call.  R6 to R9 keep their values.  FP is the end of the stack.
  */
 enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, FP };
 
@@ -56,7 +56,8 @@ void ebpf_store_value(struct ebpf *ebpf, int size, int to, int offset, int32_t v
 void ebpf_count(struct ebpf *ebpf, int to, int32_t value);
 void ebpf_map(struct ebpf *ebpf, int to, int map);
 /*
- * Load the address of a member of the only element of an array map.  offset is that of the member.
+ * Load the address of a member of the only element of an array map.  The parameter offset is the
+ * offset of the member.
  */
 void ebpf_member(struct ebpf *ebpf, int to, int map, size_t offset);
 void ebpf_call(struct ebpf *ebpf, enum bpf_func_id function);

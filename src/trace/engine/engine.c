@@ -2,7 +2,9 @@
 
 #include "core/when.h"
 
-/* how long processes in an environment may go on after their command has ended */
+/*
+ * how long the other processes of a command in an environment may go on after the command has ended
+ */
 #define GRACE_MS 200
 
 const char *engine_why_leave(const struct engine_run *run)

@@ -13,9 +13,10 @@
  *	passing.c        loads the eBPF programs and reads their ring of events
  *	passing_code.c   the eBPF programs, written with the assembler ebpf.c
  *
- * Threads.  The engines bpf and notify have a second thread, the server.  It takes calls from the
- * kernel and shows them to the observer.  The first thread does everything else.  A mutex keeps the
- * two from using the observer at the same time.  The engine ptrace has one thread.
+ * Threads.  The engines bpf and notify have a second thread, the server.  The server takes calls
+ * from the kernel and shows them to the observer.  The first thread does everything else.  A mutex
+ * keeps the two threads from using the observer at the same time.  The engine ptrace has one
+ * thread.
  *
  * Invariants:
  *
@@ -31,7 +32,7 @@
 #include "trace/engine/passing.h"
 #include "trace/observe/observer.h"
 
-/* interval at which conditions are checked that no descriptor reports */
+/* time between two checks of the conditions that no descriptor reports */
 #define ENGINE_LOOK_AROUND_MS 100
 
 struct engine_run {
@@ -56,12 +57,12 @@ struct engine_run {
 struct engine {
 	const char *name;
 	/*
-	 * Check whether the engine works on this machine.  Returns 0 if it does.  probe may set the
-	 * members of *run that belong to the engine.
+	 * Check whether the engine works on this machine.  Returns 0 if the engine works.  The
+	 * function may set the members of *run that belong to the engine.
 	 */
 	int (*probe)(struct engine_run *run, struct err *err);
 	/*
-	 * Prepares the child before it executes the command (launch.h).  arg is the struct
+	 * Prepares the child before it executes the command (launch.h).  The argument is the struct
 	 * engine_run.
 	 */
 	launch_prepare *prepare;

@@ -3,13 +3,13 @@
  * (passing.h).  All other calls stop by seccomp user notification, which engine_notify.c handles.
  * A call that has stopped goes on only after all calls that passed before it have been examined.
  *
- * The path of a passed call is resolved later.  It still leads to the right file.  The result
- * depends on names, files, working directories, roots and the exit of processes, and only calls
- * that stop can change these.  The result may also depend on descriptors, which calls that pass can
- * change.  So a call whose path begins at a descriptor must stop.
+ * The path of a passed call is resolved later, and still leads to the right file.  The file depends
+ * on names, working directories, roots and the exit of processes, and only calls that stop can
+ * change these.  The file may also depend on a descriptor, which a passed call can change.  So a
+ * call whose path begins at a descriptor must stop.
  *
- * The working directory of a killed process cannot be looked up.  If it is needed and not known,
- * the bundle becomes incomplete.
+ * The working directory of a killed process cannot be looked up.  If a path needs that directory,
+ * and strata does not know it from an earlier call, the bundle becomes incomplete.
  */
 #include <linux/seccomp.h>
 #include <stdlib.h>
@@ -21,15 +21,15 @@
 /*
  * The size of the ring limits how far the command can be ahead of strata.  The smallest ring has
  * room for about 30000 calls with short paths.  The ring is larger on a machine with more
- * processors, since they make more calls in the same time.
+ * processors, since more processors make more calls in the same time.
  */
 #define RING_BYTES ((size_t)8 << 20)
 #define RING_BYTES_EACH ((size_t)2 << 20) /* number of bytes for each processor */
 #define RING_BYTES_MOST ((size_t)64 << 20)
 
 /*
- * Returns the size of the ring, which is a power of two.  Tests set STRATA_TRACE_RING to a small
- * size, so that the ring is full soon.
+ * Returns the size of the ring, which is a power of two.  Tests set the variable STRATA_TRACE_RING
+ * to a small size, so that the ring soon becomes full.
  */
 static size_t ring_bytes(void)
 {

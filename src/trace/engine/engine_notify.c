@@ -4,9 +4,9 @@
  *
  * The kernel wakes strata on the processor that made the call, and then wakes the calling thread on
  * the same processor, so a stop takes a fraction of the time of ptrace.  This works only while a
- * thread of strata waits in the kernel for the next call.  So one thread, the server, only takes
- * calls, shows them to the observer and answers them.  (One server for each processor was no
- * faster, since the servers have to take turns, and the data is in the cache of another processor.)
+ * thread of strata waits in the kernel for the next call.  So one thread, the server, does nothing
+ * but take calls, show them to the observer and answer them.  (One server for each processor was no
+ * faster: the servers had to take turns, and found the data in the cache of another processor.)
  *
  * The engine bpf also uses this code, with run->passing set.  In that engine a call that changes
  * nothing does not stop its thread, and eBPF programs put the call into a ring.  strata reads the
@@ -43,7 +43,7 @@
 
 #define STOP_PAUSE_US 100
 #define SLICE_NS 100000
-/* if only one process has made calls for this long, no other process takes turns with it */
+/* a process that alone has made calls for this long takes turns with no other process */
 #define TURN_NS WHEN_MS
 
 /* A call that is held until the saver has done a job. */
@@ -377,7 +377,7 @@ static int serve_command(struct notify *notify, struct err *err)
 	notify->request_size = max_size(sizes.seccomp_notif, sizeof(struct seccomp_notif));
 	notify->response_size =
 		max_size(sizes.seccomp_notif_resp, sizeof(struct seccomp_notif_resp));
-	/* this fails before Linux 6.6, and tracing is then slower */
+	/* before Linux 6.6 this call fails, and tracing is slower */
 	notify->synchronous = ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS,
 				      SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP) == 0;
 	int r = guardian_start(&notify->guardian, notify->listener, notify->request_size,
@@ -390,16 +390,12 @@ static int serve_command(struct notify *notify, struct err *err)
 		watch_until_end(notify);
 		stop_server(notify);
 		/*
-		 * Answer the calls that were taken from the kernel, because no thread answers calls
-		 * from here on.
+		 * Answer the calls that were taken from the kernel, because the server has ended.
 		 */
 		if (notify->run->saver)
 			saver_wait_all(notify->run->saver);
 		answer_held(notify);
-		/*
-		 * processes that still run may change files from here on, and strata does not see
-		 * these changes
-		 */
+		/* strata does not see what processes that still run change from here on */
 		observer_finish(notify->run->observer);
 	}
 	guardian_end(&notify->guardian, notify->run->left);

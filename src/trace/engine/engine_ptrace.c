@@ -3,7 +3,8 @@
  *
  * With a seccomp filter, only the calls in the table of syscalls.c stop.  Without a filter, every
  * call stops.  The engine uses no filter if none can be installed, or if strata itself runs under a
- * filter with user notification, because that filter would take precedence over tracing.
+ * filter with user notification, because the answers of that filter would take precedence over
+ * stops for ptrace.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -26,7 +27,7 @@
 
 /*
  * The threads that are being traced.  A list is needed because this process may have other
- * children.  A program may have forked children before it executed strata in the same process.
+ * children: a program may have forked children, and then executed strata in its own process.
  */
 struct traced {
 	pid_t *tids;
@@ -52,8 +53,8 @@ static void drop_traced(struct traced *traced, pid_t tid)
 }
 
 /*
- * Whether tid is a child that has not been waited for.  The end of a new thread may be reported
- * before its start.  At its start, such a thread is no longer a child.
+ * Whether tid is a child that has not been waited for.  The kernel may report the end of a new
+ * thread before its start.  When the start is reported, such a thread is no longer a child.
  */
 static bool is_child(pid_t tid)
 {
@@ -157,8 +158,8 @@ static void see_end(struct engine_run *run, pid_t tid, int status)
 }
 
 /*
- * Kill all traced processes.  They could not go on, since without a tracer every call in the table
- * fails.
+ * Kill all traced processes.  Without a tracer these processes could not work, since every call in
+ * the table of syscalls.c would fail.
  */
 static void kill_all(struct engine_run *run, const struct traced *traced, const char *why)
 {
@@ -281,8 +282,8 @@ static int ptrace_prepare(void *arg)
 
 /*
  * Decide whether to use a filter.  EBUSY means that this process already has a filter with a
- * listener.  The answers of that listener would hide calls from strata's filter, so the engine then
- * uses no filter.
+ * listener.  The engine then uses no filter of its own, since the answers of that listener would
+ * hide calls from it.
  */
 static int ptrace_probe(struct engine_run *run, struct err *err)
 {

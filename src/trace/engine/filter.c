@@ -36,8 +36,8 @@ static void add_call(struct program *program, const struct syscalls_call *call, 
 	bool unless = call->unless != SYSCALLS_NONE;
 	ADD(program, BPF_IF_EQUAL(call->nr, 0, 4));
 	/*
-	 * Load the lower half of the argument, which has all flags.  It is first on a little-endian
-	 * machine.
+	 * Load the lower half of the argument, which has all flags.  On a little-endian machine,
+	 * the lower half comes first.
 	 */
 	ADD(program, BPF_LOAD(args[unless ? call->unless : call->only]));
 	ADD(program, BPF_IF_ANY(call->bits, !unless, unless));
@@ -47,8 +47,8 @@ static void add_call(struct program *program, const struct syscalls_call *call, 
 
 /*
  * Allow the call, unless its path may begin at a descriptor, or its flags have a bit of
- * syscalls_stops_with.  A call with a descriptor stops, because strata has to look up the file
- * behind the descriptor while the call waits.  passing.c must have the same rules.
+ * syscalls_stops_with.  A call with a descriptor stops, so that strata can look up the file behind
+ * the descriptor while the call waits.  passing.c must have the same rules.
  */
 static void add_passing(struct program *program, const struct syscalls_call *call, uint32_t action)
 {

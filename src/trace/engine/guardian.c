@@ -32,8 +32,8 @@ static void answer_call(uint64_t id)
 }
 
 /*
- * Answer the calls that strata had taken.  strata may have been killed just before it recorded the
- * newest call, so the call after taken->newest is answered, too.
+ * Answer the calls that strata had taken from the kernel.  Strata may have been killed just before
+ * it recorded the newest of these calls, so the call after taken->newest is answered, too.
  */
 static void answer_taken(const struct guardian_taken *taken)
 {

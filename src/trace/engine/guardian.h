@@ -3,7 +3,8 @@
  *
  * Without an open listener, every call in the table of syscalls.c fails with ENOSYS.  So the
  * guardian has a copy of strata's listener.  If strata is killed, the guardian allows every call
- * until no traced process is left.  It begins with the calls that strata had taken from the kernel.
+ * until no traced process is left.  The calls that strata had taken from the kernel are answered
+ * first.
  */
 #pragma once
 #include <stdatomic.h>
@@ -39,7 +40,7 @@ struct guardian {
 int guardian_start(struct guardian *guardian, int listener, size_t request_size,
 	size_t response_size, struct err *err);
 /*
- * End the guardian.  If leave is set, the guardian does not end yet: it answers the processes that
- * are still running.
+ * End the guardian.  If 'leave' is set, traced processes are still running, and the guardian
+ * answers their calls until they have ended.
  */
 void guardian_end(struct guardian *guardian, bool leave);

@@ -23,7 +23,7 @@
 
 /*
  * The message that the child sends after its preparation.  If 'prepare' has returned a descriptor,
- * the message carries it.  If the execution fails, the child sends a second message.
+ * the message carries this descriptor.  If the execution fails, the child sends a second message.
  */
 struct answer {
 	int result;
@@ -55,8 +55,8 @@ static void send_answer(int channel, int result)
 }
 
 /*
- * Execute the command.  In a sandbox, the launcher is executed instead, and then executes the
- * command.  Returns the errno of a failure.
+ * Execute the command.  In a sandbox, the child executes the launcher, and the launcher executes
+ * the command.  Returns the errno of a failure.
  */
 static int execute_command(int launcher, int channel, char *const *argv)
 {
@@ -142,7 +142,8 @@ int launch_start(struct launch *launch, char *const *argv, launch_prepare *prepa
 		return err_errno(err, "make a socket pair");
 	owned_fd int mine = pair[0], theirs = pair[1];
 	/*
-	 * Kill the child when this process ends, since without a tracer all its calls would fail.
+	 * child_fork makes the kernel kill the child when this process ends.  Without a tracer all
+	 * calls of the child would fail.
 	 */
 	launch->pid = child_fork();
 	if (launch->pid < 0)
@@ -267,7 +268,7 @@ void launch_forward_signals(const struct launch *launch, bool in_group)
 }
 
 /*
- * Whether the child is still stopped.  A terminal may have continued the child together with this
+ * Whether the child is still stopped.  The shell may have continued the child together with this
  * process.
  */
 static bool is_stopped(pid_t pid)

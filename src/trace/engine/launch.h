@@ -34,9 +34,9 @@ struct launch {
 void launch_init(struct launch *launch);
 
 /*
- * The type of the function that prepares the child before the child executes the command.  It
- * returns a descriptor for the parent, 0 if there is none, or -errno.  It must be
- * async-signal-safe.
+ * The type of the function that prepares the child before the child executes the command.  The
+ * function returns a descriptor for the parent, 0 if there is none, or -errno.  The function must
+ * be async-signal-safe.
  */
 typedef int launch_prepare(void *arg);
 
@@ -68,8 +68,8 @@ void launch_release(struct launch *launch);
  */
 void launch_forward_signals(const struct launch *launch, bool in_group);
 /*
- * Stop forwarding signals, since the command has ended.  From now on, a signal to end is meant for
- * strata itself.
+ * Stop forwarding signals, since the command has ended.  From now on, a signal such as SIGTERM is
+ * meant for strata itself.
  */
 void launch_forward_end(void);
 /* Whether strata has received a signal to end since launch_forward_end. */

@@ -252,8 +252,9 @@ int passing_join(const struct passing *passing)
 int passing_attach(struct passing *passing, struct err *err)
 {
 	/*
-	 * Attach the programs for forks and exits first, and the program for the ends of calls
-	 * before the program for their beginnings.  So no call is seen only in part.
+	 * Attach the program for the ends of calls before the program for the beginnings of calls.
+	 * So the end of a call is seen whenever its beginning was seen.  The programs for forks and
+	 * exits come first, since the others need to know the threads.
 	 */
 	static const int order[N_TRACEPOINTS] = { FORK, END, LEAVE, ENTER };
 
@@ -293,8 +294,8 @@ static size_t wait_for_event(const struct passing *passing, uint64_t at, bool *g
 	uint32_t word;
 
 	/*
-	 * Another processor is still writing the event.  It takes no longer than the run of an eBPF
-	 * program.
+	 * Another processor is still writing the event.  This takes no longer than the run of an
+	 * eBPF program.
 	 */
 	while ((word = atomic_load_explicit(header, memory_order_acquire)) & BPF_RINGBUF_BUSY_BIT)
 		(void)sched_yield();

@@ -3,14 +3,15 @@
  *
  * There are four programs, each for one tracepoint.  The first runs when a thread of the command
  * forks, and adds the new thread to the command's threads.  The second runs when a thread ends, and
- * removes it.  The third runs at the beginning of a call, and the fourth at its end.
+ * removes that thread.  The third runs at the beginning of a call, and the fourth at the end of a
+ * call.
  *
  * The programs put events into a ring, in the order in which the events happened on all processors.
  * If the filter (filter.h) lets a call pass, the event of the call is in the ring before the
  * calling thread does anything else.
  *
  * The table of syscalls.c decides which calls pass.  The filter and the programs are both made from
- * it.
+ * this table.
  */
 #pragma once
 #include <stdbool.h>
@@ -26,9 +27,9 @@ struct passing;
 #define PASSING_RING_LEAST ((size_t)4096)
 
 /*
- * Load the programs without attaching them.  ring is the number of bytes of the ring: a power of
- * two, and at least a page.  Returns NULL if this process may not load the programs, or if the
- * kernel cannot run them.
+ * Load the programs without attaching them.  The parameter ring is the number of bytes of the ring:
+ * a power of two, and at least a page.  Returns NULL if this process may not load the programs, or
+ * if the kernel cannot run them.
  */
 struct passing *passing_new(size_t ring, struct err *err);
 void passing_free(struct passing *passing);
@@ -43,14 +44,14 @@ int passing_attach(struct passing *passing, struct err *err);
 int passing_fd(const struct passing *passing);
 void passing_wakes(const struct passing *passing);
 /*
- * Call give for each event in the ring, in order.  Only one thread at a time may call this
- * function.
+ * Call the function 'give' for each event in the ring, in order.  Only one thread at a time may
+ * call this function.
  */
 void passing_drain(struct passing *passing,
 	void (*give)(void *arg, const struct passing_event *event), void *arg);
 /*
- * Whether the thread of an event has kept the descriptor fd open since that event.  task and closes
- * are the members of the event with these names.
+ * Whether the thread of an event has kept the descriptor fd open since that event.  The parameters
+ * task and closes are the members of the event with these names.
  */
 bool passing_has_open(const struct passing *passing, uint64_t task, uint64_t closes, unsigned fd);
 void passing_count_lost(const struct passing *passing, struct passing_lost *lost);

@@ -5,12 +5,12 @@
  * passing_task in R7.
  *
  * A thread is identified by the address of its task in the kernel.  The address stays the same from
- * fork to exit, whereas execve(2) may change the id of a thread.  A program can also get the
+ * fork to exit, whereas execve(2) may change the id of a thread.  A program can also get this
  * address without knowing the members of a kernel struct.
  *
  * A path is read when its call begins, since the call may overwrite the path (readlink(2)).  If a
- * page of the path is not in memory, the path cannot be read at that time.  The call itself loads
- * the page, so the path is then read when the call ends.
+ * page of the path is not in memory at that time, the path is read when the call ends, since the
+ * call itself loads the page.
  */
 #include "trace/engine/passing_code.h"
 
@@ -79,7 +79,7 @@ static void emit_count(
 	ebpf_count(ebpf, R1, more);
 }
 
-/* Set the work that the program for the end of the call has to do. */
+/* Record the work that the eBPF program for the end of the call has to do. */
 static void emit_set_pending(
 	struct ebpf *ebpf, const struct passing_maps *maps, enum passing_pending pending)
 {
@@ -236,8 +236,8 @@ static void emit_note_close(struct ebpf *ebpf)
 }
 
 /*
- * This program runs for the calls of all processes of the machine.  So the cheapest test comes
- * first: whether there is a rule for the call.
+ * This program runs for the calls of all processes of the machine.  So the cheapest test, whether
+ * there is a rule for the call, comes first.
  */
 void passing_code_enter(struct ebpf *ebpf, const struct passing_maps *maps, size_t wake)
 {
@@ -318,7 +318,7 @@ void passing_code_leave(struct ebpf *ebpf, const struct passing_maps *maps, size
 	ebpf_jump(ebpf, OUT);
 
 	ebpf_label(ebpf, AGAIN);
-	/* EFAULT means that the kernel could not read the path either. */
+	/* EFAULT means that the kernel could not read the path itself. */
 	ebpf_jump_if(ebpf, BPF_JEQ, R6, -EFAULT, OUT);
 	emit_call_event(ebpf, maps, wake, PASSING_OVER);
 	ebpf_jump(ebpf, OUT);
@@ -335,8 +335,8 @@ void passing_code_leave(struct ebpf *ebpf, const struct passing_maps *maps, size
 }
 
 /*
- * Add a thread to the command's threads.  The key on the stack is the address of its task.  R6 has
- * the ids of the thread that forked it.
+ * Add a thread to the command's threads.  The key on the stack is the address of the new thread's
+ * task.  R6 has the ids of the thread that forked the new thread.
  */
 static void emit_add_task(struct ebpf *ebpf, const struct passing_maps *maps)
 {

@@ -4,9 +4,9 @@
 
 /* Descriptors of the maps that the programs use. */
 struct passing_maps {
-	/* array: the element with the number of a call is the struct passing_rule of that call */
+	/* array of struct passing_rule; the index is the number of the call */
 	int rules;
-	/* hash table: the address of a thread's task is the key of its struct passing_task */
+	/* hash table of struct passing_task; the key is the address of the thread's task */
 	int tasks;
 	int ring;
 	int counts; /* array with a single struct passing_counts */

@@ -9,7 +9,7 @@
 enum passing_type {
 	PASSING_CALL = 1, /* a call has begun */
 	PASSING_OVER,     /* a call has ended, and its path could not be read earlier */
-	/* the last call of the thread has succeeded; the event ends at PASSING_HEAD */
+	/* the last call of the thread has succeeded; the event has only PASSING_HEAD bytes */
 	PASSING_RESULT,
 };
 
@@ -21,7 +21,7 @@ struct passing_event {
 	int64_t result;    /* result of the call; not set for PASSING_CALL */
 	uint64_t closes;   /* number of the thread's calls so far that have closed descriptors */
 	/* An event of the type PASSING_RESULT ends here. */
-	/* ids of the thread that forked this one; 0: this is the first thread of the command */
+	/* ids of the thread that forked this thread; 0: this is the first thread of the command */
 	uint64_t parent;
 	uint64_t task; /* identifies the thread for passing_has_open */
 	uint64_t nr;
@@ -31,7 +31,7 @@ struct passing_event {
 
 #define PASSING_HEAD offsetof(struct passing_event, parent)
 
-/* Numbers of events, threads and calls that could not be reported. */
+/* How many events, threads and calls could not be reported. */
 struct passing_lost {
 	/* events for which the ring was full, or whose program the kernel skipped */
 	uint64_t events;
@@ -77,12 +77,12 @@ struct passing_counts {
 	uint64_t pending; /* number of threads with work pending */
 };
 
-/* Indexes of the constants in 'args'.  They stand for arguments that a call does not have. */
+/* Indexes in 'args' of constants, which stand for arguments that a call does not have. */
 enum { PASSING_ARG_CWD = 6, PASSING_ARG_ZERO = 7, PASSING_ARG_MASK = 7 };
 
 enum passing_pending {
 	PASSING_NOTHING,
 	PASSING_TELL_SUCCESS, /* at the end of the call, report the call if it has succeeded */
-	/* at the end of the call, read its path, since the call has brought the path into memory */
+	/* read the path at the end of the call, since the call has brought the path into memory */
 	PASSING_READ_AGAIN,
 };
