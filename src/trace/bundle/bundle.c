@@ -242,7 +242,7 @@ bool bundle_is_linked(const struct bundle_state *state, struct str path)
 	return false;
 }
 
-/* Whether the file has another name in this state that is missing in the other state. */
+/* Whether the file has, in this state, a further name that it lacks in the other state. */
 static bool links_differ(const struct bundle_file *file, enum bundle_side side)
 {
 	const struct bundle_state *state = &file->state[side], *other = &file->state[!side];

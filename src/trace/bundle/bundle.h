@@ -3,7 +3,7 @@
  *
  * A bundle is the directory in which a traced command is recorded (strata-trace(1)):
  *
- *	manifest.json  the command, and a record for each path that it used
+ *	manifest.json  the command, and a record for each path that the command used
  *	blobs.parquet  the saved contents, by key; absent if there are none
  *
  * Writing:
@@ -28,10 +28,10 @@
  *
  * Invariants:
  *
- * 1. A bundle has its name only when it is whole and on the disk.
- * 2. A bundle may come from anyone.  Opening a bundle changes nothing.  A fault in it is
- *    ERR_CORRUPT, and the message names the record.  Faults are a member of the wrong type, a path
- *    that is not absolute and plain, and a path with two records.
+ * 1. A bundle gets its final name only when all of it is on the disk.
+ * 2. A bundle may come from anyone.  Opening a bundle changes nothing.  A fault in a bundle is
+ *    reported as ERR_CORRUPT, and the message names the record.  Faults are a member of the wrong
+ *    type, a path that is not absolute and plain, and a path with two records.
  * 3. Bundles of other tools with the same layout are read, too.  Such a bundle may lack members
  *    that strata writes (nanoseconds, hashes, owners and so on).  The member 'has' of a state has a
  *    bit for each member that is present.
@@ -54,15 +54,15 @@
 #define BUNDLE_BLOBS "blobs.parquet"
 #define BUNDLE_MANIFEST_MAX ((size_t)1 << 30)
 /*
- * Maximum number of bytes of one record.  This is also the limit for the other members of a
- * manifest together, which are all but files and processes.
+ * Maximum number of bytes of one record.  All members of a manifest except the files and the
+ * processes together have the same limit.
  */
 #define BUNDLE_PART_MAX ((size_t)64 << 20)
 #define BUNDLE_FILES_MAX ((size_t)4 << 20)
 #define BUNDLE_PARTS_MAX 65536 /* maximum number of rows of one content */
 /*
- * key of the second and further rows of a content; no path is such a key, since no path has two
- * slashes
+ * key of the second and further rows of a content; it cannot be a path, since no path has two
+ * slashes in a row
  */
 #define BUNDLE_PART_KEY "%s//%u"
 
@@ -97,7 +97,7 @@ enum bundle_type {
 };
 #define BUNDLE_TYPES (BUNDLE_BLOCK + 1)
 
-/* Bits for the recorded members of a state.  Members that are not recorded are zero. */
+/* Bits for the members that are recorded of a state.  Members without their bit are zero. */
 enum bundle_has {
 	BUNDLE_HAS_MODE = 1 << 0,
 	BUNDLE_HAS_MTIME = 1 << 1, /* the time may be in whole seconds */
@@ -128,7 +128,7 @@ struct bundle_state {
 	struct hash sha256;
 	struct hash blocks; /* digest of the content, made by digest_blocks */
 	struct str blob;
-	/* number of rows; their keys are KEY, KEY//2, ... (in old bundles KEY#2, ...) */
+	/* number of rows, with the keys KEY, KEY//2, ... (in old bundles KEY, KEY#2, ...) */
 	unsigned blob_parts;
 	struct str *links; /* names of the same file, possibly including this path */
 	size_t n_links;
@@ -154,8 +154,8 @@ struct bundle_file {
 	bool by_other; /* the file was last changed by another process, while the command ran */
 	/*
 	 * Both the command and another process changed the file.  by_other is set if the other
-	 * process changed it last.  If the command changed it last, the bundle lacks the content
-	 * that the other process wrote.
+	 * process made the last change.  If the command made the last change, the bundle lacks the
+	 * content that the other process wrote.
 	 */
 	bool contested;
 };
@@ -203,7 +203,7 @@ struct bundle {
 		unsigned parts;
 	} * kept; /* contents of files that have no record */
 	size_t n_kept;
-	struct pqread *blobs; /* the table of contents; NULL: the bundle has none */
+	struct pqread *blobs; /* the table with the contents; NULL: the bundle has none */
 	struct bundle_priv *priv;
 };
 
@@ -255,9 +255,9 @@ unsigned bundle_compare(const struct bundle_file *file);
 unsigned bundle_compare_attributes(const struct bundle_state *a, const struct bundle_state *b);
 const char *bundle_change_name(unsigned bit);
 /*
- * Whether the file was written, or its two states differ.  The states also differ if the other
- * names of the file do.
+ * Whether the file was written, or its two states differ.  The states also differ if the file has
+ * other further names.
  */
 bool bundle_is_changed(const struct bundle_file *file);
-/* Whether path is another name of the file in this state. */
+/* Whether the path is another name of the file in this state. */
 bool bundle_is_linked(const struct bundle_state *state, struct str path);

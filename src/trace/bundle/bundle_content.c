@@ -44,7 +44,7 @@ static bool is_content_shared(const struct bundle_file *file)
 /* ------------------------------------------------------------- repositories */
 
 /*
- * Open only the objects of a repository.  This works even if its work tree has been removed, since
+ * Open only the objects of a repository.  This works even if the work tree has been removed, since
  * all work trees of a repository share one directory with the objects.
  */
 static struct git *open_common(const struct bundle *bundle, struct str root)
@@ -83,7 +83,7 @@ void bundle_content_release(struct bundle_priv *priv)
 
 /* ----------------------------------------------------------------- locating */
 
-/* The place that a content is read from. */
+/* Where a content is read from. */
 struct source {
 	enum { SOURCE_EMPTY, SOURCE_BLOB, SOURCE_GIT } kind;
 	const struct bundle_state *state; /* the state that has the key of the blob */

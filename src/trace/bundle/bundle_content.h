@@ -3,9 +3,9 @@
 #include "trace/bundle/bundle.h"
 
 /*
- * Pass the content of a regular file to sink.  The content comes from the table, from git if the
- * file was unchanged in its repository, or from the other state if both states have the same
- * content.
+ * Pass the content of a regular file to the function 'sink'.  The content comes from the table,
+ * from git if the file was unchanged in its repository, or from the other state if both states have
+ * the same content.
  *
  * The size and hash of the content are compared with the recorded ones after the last piece.  If
  * they differ, the result is ERR_CORRUPT, or ERR_NOT_FOUND for a content from git.  If the content
@@ -24,8 +24,8 @@ int bundle_content_exists(struct bundle *bundle, const struct bundle_file *file,
 uint64_t bundle_content_place(
 	struct bundle *bundle, const struct bundle_file *file, enum bundle_side side);
 /*
- * Get the hash of a content.  If the manifest does not have the hash, it is computed.  Returns 1, 0
- * if the content is not available, or a negative error.
+ * Get the hash of a content.  If the manifest does not have the hash, the hash is computed.
+ * Returns 1 on success, 0 if the content is not available, or a negative error.
  */
 int bundle_content_hash(struct bundle *bundle, const struct bundle_file *file,
 	enum bundle_side side, struct hash *hash, struct err *err);

@@ -84,7 +84,7 @@ int bundle_member_object(const struct jsonread *object, const char *name,
 	return found == JSONREAD_FOUND;
 }
 
-/* Copy the strings of an array.  If coded is set, the strings are base64 and are decoded. */
+/* Copy the strings of an array.  If 'coded' is set, the strings are base64 and are decoded. */
 static int copy_strings(struct arena *arena, const struct jsonread *array, const char *name,
 	bool coded, struct str *list, struct err *err)
 {

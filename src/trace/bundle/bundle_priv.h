@@ -21,7 +21,7 @@ struct bundle_priv {
 	size_t cap_files;
 };
 
-/* Fill in a bundle from the text of its manifest.  The records keep the order of the manifest. */
+/* Fill in a bundle from the text of its manifest.  The files stay in the order of the manifest. */
 int bundle_read_manifest(struct bundle *bundle, struct str text, struct err *err);
 struct jsonread;
 /*

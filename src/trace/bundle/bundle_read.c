@@ -1,6 +1,6 @@
 /*
- * Reads a manifest.  A manifest is never parsed as a whole, since that of a large build has a
- * million records.  jsonread_parts splits the text, and the records are parsed one at a time.
+ * Reads a manifest.  A manifest is never parsed as a whole, since the manifest of a large build has
+ * a million records.  jsonread_parts splits the text, and the records are parsed one at a time.
  */
 #include "core/buf.h"
 #include "core/jsonread.h"
@@ -58,8 +58,8 @@ static int read_operations(const struct jsonread *record, unsigned *operations, 
 }
 
 /*
- * Returns the path of a file relative to its repository.  The result is a part of the file's own
- * path if possible: the path given in the manifest may be Latin-1 text, which differs from the
+ * Returns the path of a file relative to its repository.  If possible, the result is a part of the
+ * file's own path.  The path 'given' from the manifest may be Latin-1 text, which differs from the
  * exact bytes.
  */
 static struct str path_in_repository(const struct bundle_file *file, struct str given)
@@ -107,8 +107,8 @@ static int read_git(struct arena *arena, const struct jsonread *record, struct b
 }
 
 /*
- * Read the member changed_by, which is "command" or "other".  If it is absent, the command changed
- * the file.
+ * Read the member changed_by, which is "command" or "other".  If the member is absent, the command
+ * changed the file.
  */
 static int read_changed_by(const struct jsonread *record, struct bundle_file *file, struct err *err)
 {
@@ -190,8 +190,8 @@ static int read_files(struct bundle *bundle, struct str text, struct err *err)
 /* ----------------------------------------------------------------- manifest */
 
 /*
- * Read a time.  A string is ISO 8601.  A number is seconds, or nanoseconds if it is too large to be
- * seconds.  Any other value is ignored.
+ * Read a time.  A string is a time in ISO 8601.  A number has seconds, or nanoseconds if the number
+ * is too large for seconds.  Any other value is ignored.
  */
 static int read_time(
 	const struct jsonread *object, const char *name, int64_t *instant, struct err *err)
@@ -279,8 +279,8 @@ static int read_kept(struct arena *arena, const struct jsonread *item, void *slo
 }
 
 /*
- * Read a list of objects.  'read' fills in one slot of size bytes from each object.  Returns 1, 0
- * if there is no list, or a negative error.
+ * Read a list of objects.  For each object, the function 'read' fills in one slot of 'size' bytes.
+ * Returns 1 on success, 0 if there is no list, or a negative error.
  */
 static int read_objects(struct bundle *bundle, const struct jsonread *rest, const char *name,
 	size_t max, size_t size,
@@ -355,7 +355,7 @@ static int check_version(const struct jsonread *rest, struct err *err)
 	return err_hint(err, "a newer strata wrote it: use that one");
 }
 
-/* Read all members of a manifest but the files and the processes. */
+/* Read all members of a manifest except the files and the processes. */
 static int read_rest(
 	struct bundle *bundle, struct str text, const struct jsonread *rest, struct err *err)
 {
@@ -405,8 +405,8 @@ static void add_member(struct buf *object, struct str key, struct str value)
 }
 
 /*
- * Read all members but files and processes from object.  The members of a manifest may come in any
- * order, so the caller has gathered these in object in order to read them last.
+ * Read all members except the files and the processes.  The caller has gathered these members in
+ * the text object, to read them last, since the members of a manifest may come in any order.
  */
 static int read_gathered(
 	struct bundle *bundle, struct str text, struct buf *object, struct err *err)

@@ -12,7 +12,7 @@
 #define LINKS_MAX 65536
 #define WORD_SHOWN 32 /* maximum number of bytes of a wrong word in a message */
 
-/* Returns the file type with this name, or BUNDLE_NONE if there is none. */
+/* Returns the file type with this name, or BUNDLE_NONE if no type has this name. */
 static enum bundle_type type_named(struct str name)
 {
 	for (enum bundle_type type = BUNDLE_FILE; type < BUNDLE_TYPES; type++)

@@ -84,7 +84,7 @@ static int check_digests(struct bundle *bundle, struct bundle_verify *verify, st
 		"it is not as it was written: its digest is another", err);
 }
 
-/* Report rows of the table that no state refers to.  Also report keys that several rows have. */
+/* Report rows of the table that no state refers to, and keys that more than one row has. */
 static int check_rows(struct bundle *bundle, struct bundle_verify *verify, struct err *err)
 {
 	owned_mem bool *named = mem_zalloc((size_t)verify->blobs + 1);

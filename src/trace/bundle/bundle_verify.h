@@ -1,6 +1,6 @@
 /*
- * bundle_verify - checks whether a bundle is whole.  A bundle is whole if it has every content that
- * its states refer to, unchanged, and no other contents.
+ * bundle_verify - checks whether a bundle is whole.  A whole bundle has every content that its
+ * states refer to, each of them unchanged, and no other contents.
  */
 #pragma once
 #include "trace/bundle/bundle.h"

@@ -28,8 +28,8 @@ int digest_fd(int fd, struct hash *hash)
 }
 
 /*
- * Add the blocks in bytes to the stream.  bytes begins with a whole block, which has the position
- * offset in the file.  The last block may be short.
+ * Add the blocks in the buffer 'bytes' to the stream.  The first byte has the position 'offset' in
+ * the file, where a block begins.  The last block may be short.
  */
 static void add_blocks(struct hash_stream *stream, char *bytes, size_t len, uint64_t offset)
 {
@@ -53,7 +53,7 @@ static off_t next_data(int fd, off_t from, off_t size)
 	off_t at = lseek(fd, from, SEEK_DATA);
 
 	/*
-	 * ENXIO means that no more data follows.  Any other error means that the file system does
+	 * ENXIO means that only a hole follows.  Any other error means that the file system does
 	 * not support holes.
 	 */
 	return at >= 0 ? at : errno == ENXIO ? size : from;

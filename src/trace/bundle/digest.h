@@ -3,7 +3,8 @@
  * table.
  *
  *	blobs_sha256   digest of all bytes of blobs.parquet
- *	digest         digest of manifest.json, computed with zeros in place of these 64 digits
+ *	digest         digest of manifest.json, computed with 64 zeros in place of the digits of
+ *	this digest
  */
 #pragma once
 #include <stdbool.h>
@@ -16,10 +17,10 @@
 /* Compute the digest of an open file.  Returns 0 or -errno. */
 int digest_fd(int fd, struct hash *hash);
 /*
- * Compute a digest of a file without reading its holes.  A block is 4096 bytes.  For every block
- * that is not all zero, the digest covers the number of the block (64 bits, little-endian) and then
- * its bytes.  A short last block is filled up with zeros.  The size of the file comes last.  The
- * function moves the file's offset.
+ * Compute a digest of a file without reading its holes.  A block is 4096 bytes.  The digest skips
+ * blocks of zeros.  Of each other block it covers the number of the block (64 bits, little-endian),
+ * and then the bytes of the block.  A short last block is filled up with zeros.  The size of the
+ * file comes last.  The function moves the file's offset.
  */
 int digest_blocks(int fd, struct hash *hash);
 /* Whether an open file has a hole.  The function moves the file's offset. */
@@ -32,7 +33,7 @@ bool digest_has_holes(int fd);
  */
 bool digest_find(struct str first, struct str digits, size_t *at);
 /*
- * Whether digits is the digest of the manifest.  digits must be the text that the manifest
- * contains.
+ * Whether the text 'digits' is the digest of the manifest.  'digits' must be a part of the
+ * manifest's text.
  */
 bool digest_is_of(struct str manifest, struct str digits);

@@ -12,13 +12,13 @@
 enum filestate_content {
 	FILESTATE_UNSAVED,
 	/*
-	 * in a job of the saver; until the job is done, the saver owns the members about the
-	 * content
+	 * to be saved by a job of the saver, which owns the members about the content until the job
+	 * is done
 	 */
 	FILESTATE_QUEUED,
 	FILESTATE_BLOB,     /* in blobs.parquet, under the key 'blob' */
 	FILESTATE_IN_GIT,   /* in a git repository, which has the same bytes */
-	FILESTATE_DIGESTED, /* not saved, but its digest is known */
+	FILESTATE_DIGESTED, /* not saved, but the digest of the content is known */
 	FILESTATE_UNSAVABLE /* saving failed, and the reasons of the trace say why */
 };
 
@@ -37,8 +37,8 @@ struct filestate {
 	const struct attr *xattrs; /* sorted by name; empty until they are read */
 	size_t n_xattrs;
 	/*
-	 * The records of all known names of one file form a ring.  next_name is the next record in
-	 * the ring, or NULL if no other name is known.
+	 * The records of all known names of a file form a ring.  next_name is the next record in
+	 * the ring, or NULL if the file has no other known name.
 	 */
 	struct record *next_name;
 	size_t names_bytes; /* sum of the lengths of all paths in the ring */
@@ -55,16 +55,16 @@ struct filestate {
 };
 
 /*
- * Fill in a state from stx.  The target of a symbolic link is read into the arena.  Returns 0 or
- * -errno.
+ * Fill in a state from the result of statx(2).  The target of a symbolic link is read into the
+ * arena.  Returns 0 or -errno.
  */
 int filestate_of(
 	const char *path, const struct statx *stx, struct arena *arena, struct filestate *state);
 /* Read the size and the times of the open file into the state again. */
 void filestate_again(int fd, struct filestate *state);
 /*
- * Whether the open file has the inode and the size of the state.  The times are not compared, since
- * the command may have set them.
+ * Whether the open file has the inode and the size that are in the state.  The times are not
+ * compared, since the command may have set them.
  */
 bool filestate_is(int fd, const struct filestate *state);
 static inline bool filestate_same_inode(const struct filestate *a, const struct filestate *b)

@@ -1,24 +1,25 @@
 /*
  * Finds the state of files in a git repository with libgit2.
  *
- * Cost.  Most questions are about a tracked file that did not change.  Such an answer needs one
- * look-up in the index (a hash table in libgit2), a comparison of times and size, and one look-up
- * in a tree of HEAD.  The tree of the last directory is kept, since consecutive questions are
- * mostly about files of one directory.
+ * Cost.  Most questions are about a tracked file that did not change.  To answer such a question
+ * takes one look-up in the index (a hash table in libgit2), a comparison of times and size, and one
+ * look-up in a tree of HEAD.  The tree of the last directory is kept, since consecutive questions
+ * are mostly about files of one directory.
  *
  * Times.  If the mtime of an index entry is not older than the index file, the file may have
  * changed after it was hashed (git calls such an entry racy).  In that case the content is
- * compared.  The content is also compared in three other cases: the times differ and the size does
- * not, the size in the entry is 0 (which git writes for "not known"), or a filter may have changed
+ * compared.  The content is also compared in three other cases: only the times differ and the size
+ * is equal; the size in the entry is 0, which git writes for "not known"; a filter may have changed
  * the size.
  *
  * Filters.  libgit2 has the filters that are part of git (line ends, $Id$).  A file with an
- * external filter such as LFS is compared unfiltered, so it differs and counts as dirty.  This is
- * right for the callers, since the repository does not have the file's bytes.
+ * external filter such as LFS is compared unfiltered.  So the file differs from the index and
+ * counts as dirty.  This is right for the callers, since the repository does not have the file's
+ * bytes.
  *
  * Names.  core/at opens a file below root, and libgit2 gets the path /proc/self/fd/N of the
- * descriptor.  So if another process replaces the file with a link or a FIFO in the meantime, the
- * link is not followed, and the FIFO blocks nothing.
+ * descriptor.  Another process may replace the file by a link or a FIFO in the meantime.  Then the
+ * link is not followed, and the FIFO does not block strata.
  */
 #include "trace/bundle/git.h"
 
@@ -93,9 +94,9 @@ static struct {
 static const struct library_function functions[] = { FUNCTIONS(LIBRARY_FUNCTION) };
 
 /*
- * Make libgit2 less strict.  It then opens repositories of other users, and repositories with
- * extensions that concern only fetching, the place of settings, or deleting.  This is safe because
- * repositories are only read and no program is run.
+ * Make libgit2 less strict.  It then also opens repositories of other users, and repositories with
+ * some extensions.  These extensions concern only fetching, deleting, or the files that settings
+ * are in.  This is safe because repositories are only read and no program is run.
  */
 static bool init_library(void)
 {
@@ -139,7 +140,7 @@ struct git {
 	char head[GIT_OID_HEX];
 	/* mtime of the index file, taken before the index was read */
 	struct statx_timestamp index_time;
-	bool file_mode; /* the executable bit of files can be trusted */
+	bool file_mode; /* the executable bits of files are meaningful (core.fileMode) */
 	bool bad_index; /* the index cannot be read */
 	/*
 	 * The directory that was looked up last, and its tree in HEAD.  The tree is NULL if HEAD
@@ -187,8 +188,8 @@ static int open_head(struct git *git)
 }
 
 /*
- * Note the mtime of the index file.  This is done before the index is read: if the index is
- * replaced in between, its entries count as racy, which is safe.
+ * Note the mtime of the index file before the index is read.  If the index is replaced in between,
+ * the new entries count as racy, which is safe.
  */
 static void note_index_time(struct git *git)
 {
@@ -251,8 +252,8 @@ static void forget_settings(void)
 }
 
 /*
- * Check that the work tree is at root.  The setting core.worktree may name another directory as the
- * work tree.
+ * Check that the work tree is the directory root.  The setting core.worktree may name another
+ * directory as the work tree.
  */
 static bool is_work_tree_at_root(const struct git *git)
 {
@@ -342,7 +343,7 @@ void git_close(struct git *git)
 
 /* --- HEAD against the index --- */
 
-/* Look up the tree of a directory in HEAD.  The tree is kept for further files of the directory. */
+/* Look up the tree of a directory in HEAD.  The tree is kept for other files in the directory. */
 static int enter_dir(struct git *git, struct str dir, struct err *err)
 {
 	git_tree_entry *entry = NULL;
@@ -472,7 +473,7 @@ static bool has_filter(const struct git *git, const char *path)
 
 /*
  * Whether a file has the content that the index refers to.  The unfiltered content is compared
- * first.  If it is equal, the filters need not be looked up.
+ * first.  If that content is equal, the filters need not be looked up.
  */
 static bool is_content_as_indexed(
 	const struct git *git, const git_index_entry *entry, uint64_t size)

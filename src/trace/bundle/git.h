@@ -23,13 +23,13 @@ struct git;
 /*
  * Open the repository whose work tree is the absolute path root.  root must contain .git as a
  * directory or file.  Returns NULL on failure.  The error is ERR_NOT_FOUND if there is no
- * repository, if it is bare, or if its work tree is elsewhere.  The error is ERR_UNSUPPORTED if
- * libgit2 cannot read the repository.
+ * repository, if the repository is bare, or if its work tree is another directory.  The error is
+ * ERR_UNSUPPORTED if libgit2 cannot read the repository.
  */
 struct git *git_open(const char *root, struct err *err);
 /*
- * Open only the objects of a repository.  common is a path that git_common returned.  git_classify
- * must not be called for the result, since the work tree may have been removed.
+ * Open only the objects of a repository.  The parameter common is a path that git_common returned.
+ * git_classify must not be called for the result, since the work tree may have been removed.
  */
 struct git *git_open_objects(const char *common, struct err *err);
 /*
@@ -48,7 +48,7 @@ struct git_file {
 	bool tracked; /* the index has an entry for the file */
 	/* the file is tracked and differs from the index, or the index differs from HEAD */
 	bool dirty;
-	bool ignored;          /* not tracked, and an ignore rule matches it */
+	bool ignored;          /* the file is not tracked, and an ignore rule matches its path */
 	char oid[GIT_OID_HEX]; /* object id of the content in the index; empty if there is none */
 };
 
@@ -60,8 +60,8 @@ struct git_file {
 int git_classify(struct git *git, const char *path, const struct statx *stx, struct git_file *file,
 	struct err *err);
 /*
- * Find the object id of the file or link at path in a commit.  commit is its id in hex.  Fails with
- * ERR_NOT_FOUND if the commit has no such path.
+ * Find the object id of the file or link at path in a commit.  The parameter commit is the id of
+ * the commit in hex.  Fails with ERR_NOT_FOUND if the commit has no such path.
  */
 int git_find(struct git *git, const char *commit, const char *path, char oid[GIT_OID_HEX],
 	struct err *err);
@@ -71,8 +71,8 @@ int git_find(struct git *git, const char *commit, const char *path, char oid[GIT
  */
 int git_is_content(const struct git *git, const char *oid, int fd, struct err *err);
 /*
- * Pass the bytes of an object to sink.  No filters are applied.  Fails with ERR_NOT_FOUND if there
- * is no such object.
+ * Pass the bytes of an object to the function 'sink'.  No filters are applied.  Fails with
+ * ERR_NOT_FOUND if there is no such object.
  */
 int git_content(struct git *git, const char *oid,
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err), void *arg,

@@ -16,7 +16,7 @@
 #include "core/when.h"
 #include "trace/bundle/digest.h"
 
-/* number of bytes of text after which a thread takes the next chunk */
+/* approximate number of bytes of text in a chunk, which one thread writes */
 #define CHUNK_BYTES ((size_t)128 << 10)
 #define SEND_BYTES ((size_t)1 << 20)
 #define STATE_BYTES 256 /* estimated bytes of a state in the text, without names and attributes */
@@ -97,8 +97,8 @@ static void write_links(struct json *out, struct record *record, bool after)
 }
 
 /*
- * Write a part of the attributes: those whose names are not UTF-8 if coded is set, and the others
- * if not.
+ * Write a part of the attributes.  If 'coded' is set, these are the attributes whose names are not
+ * UTF-8.  Otherwise these are all others.
  */
 static void write_xattrs(struct json *out, const struct filestate *state, bool coded)
 {
@@ -232,8 +232,8 @@ static void write_repositories(struct json *out, const struct repository *reposi
 		write_text(out, "root", "root_bytes", repo->root);
 		json_text(out, "head", *git_head(repo->git) ? git_head(repo->git) : NULL);
 		/*
-		 * Record the directory of the objects too, since it still exists when a work tree
-		 * has been removed.
+		 * Record the directory of the objects, too: it still exists when the work tree has
+		 * been removed.
 		 */
 		write_text(out, "common", "common_bytes", str_of(git_common(repo->git)));
 		json_close(out);
@@ -339,10 +339,10 @@ static size_t record_bytes(const struct record *record)
 }
 
 /*
- * Returns the end of the chunk that begins with the file at the index from.  A chunk ends when its
- * text has about CHUNK_BYTES.  The number of files is not used as the measure, since the text of
- * one file may be long: the file may have thousands of names, or every process of a large build may
- * have read it.
+ * Returns the end of the chunk that begins with the file at the index 'from'.  A chunk ends when
+ * its text has about CHUNK_BYTES.  The number of files is not used as the measure, since the text
+ * of one file may be long: the file may have thousands of names, or every process of a large build
+ * may have read it.
  */
 static size_t chunk_end(const struct manifest *manifest, size_t from)
 {
@@ -365,8 +365,8 @@ static size_t begin_chunk(
 }
 
 /*
- * Write the files with a thread for each processor.  No processor is busy with the command, since
- * it has ended.
+ * Write the files with a thread for each processor.  All processors are free for this, since the
+ * command has ended.
  */
 static void write_files(struct json *out, const struct manifest *manifest)
 {
@@ -466,7 +466,8 @@ static void write_all(struct json *out, const struct manifest *manifest)
 struct target {
 	int fd;
 	/*
-	 * number of bytes written to the file, and number of these that the disk was asked to write
+	 * numbers of bytes: those written to the file, and those of them that the disk was asked to
+	 * write
 	 */
 	uint64_t written, sent;
 	int error; /* errno of the first failed write; 0: none */

@@ -43,5 +43,5 @@ int manifest_write_to(int fd, const struct manifest *manifest, struct err *err);
 
 /* Append bytes as UTF-8.  Each byte becomes the character with the same number. */
 void manifest_latin1(struct buf *out, struct str bytes);
-/* Returns the exit status that shells report for a status of wait(2).  For signal N it is 128+N. */
+/* Returns the exit status that shells report for a status of wait(2): 128+N for signal N. */
 int manifest_exit_status(int status);

@@ -84,7 +84,7 @@ static int make_temporary(struct outdir *out, struct err *err)
 	return out->fd < 0 ? out->fd : 0;
 }
 
-/* Open the parent directory.  It is made again if the command has removed it. */
+/* Open the parent directory.  If the command has removed that directory, it is made again. */
 static int make_parent(struct outdir *out, struct err *err)
 {
 	int r = at_mkdirs_given(out->path, 0777, err);

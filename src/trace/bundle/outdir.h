@@ -1,11 +1,11 @@
 /*
- * outdir - the directory of a bundle.  It is made under a temporary name beside its final place,
- * and renamed when it is whole.
+ * outdir - the directory of a bundle.  It is made with a temporary name in the parent directory,
+ * and gets its final name when all files are in it.
  *
- * While the command runs, no file of the bundle has a name, so the command cannot remove it.  (On a
- * file system without O_TMPFILE, the table has a temporary name.)  The bundle can be written even
- * if the command has removed the directories above its place.  If the name of the bundle is taken,
- * a number is added to the name.
+ * While the command runs, no file of the bundle has a name, so the command cannot remove any.  (On
+ * a file system without O_TMPFILE, the table has a temporary name.)  If the command has removed the
+ * parent directory, it is made again.  If the name of the bundle is taken, a number is added to the
+ * name.
  */
 #pragma once
 #include "core/err.h"
@@ -14,7 +14,7 @@ struct outdir {
 	int parent;
 	int fd; /* the temporary directory; -1: it does not exist yet */
 	char *name, *temporary;
-	char *path;    /* absolute path of the parent */
+	char *path;    /* absolute path of the parent directory */
 	char *instead; /* if the wanted name was taken: the name with a number; else NULL */
 };
 

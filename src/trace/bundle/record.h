@@ -2,8 +2,8 @@
  * record - the data that a trace collects about one path, and about one process.  The observer
  * fills in records, and the manifest lists them.
  *
- * Two threads work on records: one turns calls into records, the other looks at the files.  Each
- * member belongs to one of these threads at a time.
+ * Two threads work on records.  One thread turns calls into records, and the other thread looks at
+ * the files.  Each member belongs to one of these threads at a time.
  */
 #pragma once
 #include <stdbool.h>
@@ -41,7 +41,7 @@ struct process {
 #define RECORD_FEW_PROCESSES 4
 
 struct record {
-	/* must be the first member, so that its address is that of the record */
+	/* must be the first member, so that it has the address of the record */
 	struct workqueue_once look;
 
 	/* These members belong to the thread that turns calls into records. */
@@ -55,9 +55,7 @@ struct record {
 	 * or 0 if the path existed before the command.
 	 */
 	unsigned made;
-	/*
-	 * a rename was the first to use the path, so a directory in the path may be a symbolic link
-	 */
+	/* the path was first used by a rename, so a directory in the path may be a symbolic link */
 	bool brought;
 	/*
 	 * the file was open before the command started, and its path has not been used since then
@@ -86,16 +84,18 @@ struct record {
 	uint64_t placed_dev, placed_ino;
 	bool retimed; /* a call has set the file's times */
 	/*
-	 * another process changed the file before the command did, and the other's content was not
-	 * saved
+	 * another process changed the file before the command did, and the content from that
+	 * process was not saved
 	 */
 	bool overtaken;
-	/* record of another path of the file; that record has the content before the command */
+	/* record of another path of the file, which has the content before the command */
 	struct record *alias;
 	struct record *next_linked; /* next record in a bucket of recorder.linked */
 	/* next record in a bucket of recorder.named; belongs to the thread that looks at files */
 	struct record *next_named;
-	/* indices of processes that used the path, ascending; points to 'few' if they fit there */
+	/*
+	 * indexes of the processes that used the path, ascending; points to 'few' if few are enough
+	 */
 	uint32_t *processes;
 	size_t n_processes, cap_processes;
 	uint32_t few[RECORD_FEW_PROCESSES];
@@ -110,14 +110,17 @@ struct record {
 	int64_t looked_at; /* time just before the file was looked at, as when_coarse returns it */
 	/*
 	 * The path was first used while the file was being changed under another path.  So 'before'
-	 * is a copy of the state in the record of the other path.
+	 * is a copy of 'before' in the record of the other path.
 	 */
 	bool late;
-	/* another user owns the file, and it is not writable; it is listed only if it is changed */
+	/*
+	 * another user owns the file, and this user may not write to it; it is listed only if it is
+	 * changed
+	 */
 	bool foreign;
 	/*
 	 * the state is not known, since stat failed: before the command for lack of permission, or
-	 * after it for any reason
+	 * after the command for any reason
 	 */
 	bool unknown;
 	/* until job 'saving' is done, the saver owns the members about the content */
@@ -135,7 +138,7 @@ struct record {
 		RECORD_UNCHANGED,
 		RECORD_BY_COMMAND,
 		RECORD_BY_OTHER,
-		/* whether 'after' differs from 'before', and if so, who has changed the file */
+		/* whether 'after' differs from 'before', and which process has changed the file */
 	} changed;
 	bool contested; /* both the command and another process changed the file */
 };

@@ -20,8 +20,8 @@
 
 #define PIECE ((size_t)1 << 20)
 /*
- * Contents are saved only as long as a part of the file system stays free: 1/RESERVE_PART of it, or
- * RESERVE_MAX if that is less.
+ * Contents are saved only while a part of the file system stays free: 1/RESERVE_PART of its size,
+ * or RESERVE_MAX bytes if that is less.
  */
 #define RESERVE_PART 20
 #define RESERVE_MAX ((uint64_t)256 << 20)
@@ -39,9 +39,7 @@ struct saver {
 	struct rows {
 		const char *key;
 		unsigned part; /* number of the row that is being written, counted from 1 */
-		/*
-		 * number of bytes that are missing in this row, and number of bytes for later rows
-		 */
+		/* numbers of bytes that are still to be written: to this row, and to later rows */
 		uint64_t row, left;
 	} rows;
 	bool broken; /* writing has failed, and nothing more is written */
@@ -85,7 +83,7 @@ static int open_table(struct saver *saver, struct err *err)
 
 /*
  * Pass the bytes of a file to sink, and hash them.  Returns 1 if the file has the given size, 0 if
- * it is shorter or longer, and a negative error if reading or writing failed.
+ * the file is shorter or longer, and a negative error if reading or writing failed.
  */
 static int copy_pieces(struct saver *saver, int fd, uint64_t size, struct hash *sha256,
 	int (*sink)(struct saver *saver, const void *bytes, size_t len, struct err *err),
@@ -243,7 +241,7 @@ static int save_blob(struct saver *saver, const struct saver_job *job, struct er
 
 /*
  * Copy a content into the spool file.  A git repository has the same bytes now, but the command may
- * still remove the repository.  So the copy is kept until the command has ended.
+ * remove the repository later.  So the copy is kept until the command has ended.
  */
 static int save_in_spool(struct saver *saver, const struct saver_job *job, struct err *err)
 {

@@ -5,8 +5,8 @@
  * before it.  So a caller that waits for one job also waits for all earlier jobs.  The file state
  * of a job belongs to the saver until the job is done.
  *
- * A failure to save a content is a reason why the bundle is incomplete (reasons.h).  It is never an
- * error, since the command must go on.
+ * A failure to save a content is a reason why the bundle is incomplete (reasons.h).  Such a failure
+ * is never an error, since the command must go on.
  */
 #pragma once
 #include <stdbool.h>
@@ -32,8 +32,8 @@ struct saver_job {
 	struct filestate *state;
 	bool digest; /* make only the digest of the content */
 	/*
-	 * If the object oid in this repository has the bytes of the file, the bytes are kept in the
-	 * spool file.  They are not written to the table.
+	 * If the object oid in this repository has the bytes of the file, the bytes are copied into
+	 * the spool file instead of the table.
 	 */
 	const struct git *git;
 	const char *oid;
@@ -46,8 +46,8 @@ struct saver_job {
 struct saver *saver_new(
 	int dirfd, enum pqwrite_codec codec, struct reasons *reasons, struct err *err);
 /*
- * Add a job.  If the queue is full, the function waits for a free place.  Returns the number of the
- * job.
+ * Add a job.  If the queue is full, the function waits until another job is done.  Returns the
+ * number of the job.
  */
 uint64_t saver_add(struct saver *saver, const struct saver_job *job);
 bool saver_done(struct saver *saver, uint64_t number);
@@ -55,7 +55,7 @@ void saver_wait(struct saver *saver, uint64_t number);
 void saver_wait_all(struct saver *saver);
 /*
  * saver_ask selects a job by its number.  saver_fd returns an eventfd that becomes readable when a
- * selected job is done, or -1 if saver is NULL.
+ * selected job is done.  If the saver is NULL, saver_fd returns -1.
  */
 int saver_fd(const struct saver *saver);
 void saver_ask(struct saver *saver, uint64_t number);
