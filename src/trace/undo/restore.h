@@ -1,34 +1,34 @@
 /*
  * restore - restores files from a bundle.  This header describes the folder trace/undo.
  *
- * First a plan is made.  It compares the present state of every path that the command changed with
- * the two states in the bundle, of which one is the wanted state.  A path in the wanted state is
- * left alone.  A path in the other state is replaced.  A path in any other state was changed later,
- * which is a conflict.
+ * First a plan is made.  For every path that the command changed, the present state is compared
+ * with the two states in the bundle.  One of these two is the wanted state.  A path in the wanted
+ * state is left alone.  A path in the other state is replaced.  A path in any other state was
+ * changed later, which is a conflict.
  *
- * A conflict stops the whole restore, unless the restore is forced.  A content that the bundle
- * lacks stops every restore.
+ * A conflict stops the whole restore, unless the restore is forced.  If the bundle lacks a content
+ * that is needed, no restore is possible, even if forced.
  *
  *	restore_plan.c   decides what to do with each path
  *	restore_see.c    reads the present state of a path, and compares it with the bundle
- *	restore_move.c   renames files and directories without a record, such as .git, back
+ *	restore_move.c   renames things, such as .git, back to their old places
  *	restore_apply.c  carries the plan out, in the right order
  *	restore_make.c   makes files under temporary names and renames them into place
  *	restore_attr.c   sets owner, mode, time and extended attributes
  *	restore_dir.c    enters directories, and marks them in case the restore is killed
  *	restore_sync.c   syncs many files at once
  *
- * A file or directory without a record that was moved or removed is called a thing here.
+ * A "thing" is a file or directory that has no record and was moved or removed.
  *
  * There is one thread.
  *
  * Invariants:
  *
  * 1. Nothing is touched before the plan is complete and without conflicts.
- * 2. Everything is below a root that the caller holds, and no link is followed.
+ * 2. All paths are below the root that the caller has opened, and no link is followed.
  * 3. No reader sees half of a file: a file is written under a temporary name, then renamed.
  * 4. A directory that holds files which the bundle does not list is never removed.
- * 5. A restore that was killed is completed by the next one (see restore_dir.c).
+ * 5. A restore that was killed is completed by the next restore (see restore_dir.c).
  */
 #pragma once
 #include "core/arena.h"
@@ -42,7 +42,7 @@ enum restore_action {
 	RESTORE_MAKE_LINK,
 	RESTORE_MAKE_NODE,
 	RESTORE_DELETE,
-	/* rename a thing back to its old place; 'reason' names its present place */
+	/* rename a thing back to its old place; 'reason' names the present place */
 	RESTORE_MOVE,
 	RESTORE_SKIP,     /* do not restore this path, for the reason in 'reason' */
 	RESTORE_CONFLICT, /* the path was changed after the command; see 'reason' */
@@ -72,14 +72,14 @@ struct restore_step {
 	bool with_git; /* the directory is removed together with the .git in it */
 	bool made;     /* this restore has made the directory */
 	bool copied;   /* the file should be a hard link but is made as a copy; see 'reason' */
-	/* the file that the command found was newer and is not recorded; see 'reason' */
+	/* the command found a newer file here, which is not recorded; see 'reason' */
 	bool outdated;
 	uint64_t row; /* number of the row of blobs.parquet that has the content */
 };
 
 /*
- * The rename of a thing, such as .git, back to its place in the wanted state.  from is NULL if the
- * thing is lost.
+ * The rename of a thing, such as .git, back to its place in the wanted state.  The member from is
+ * NULL if the thing is lost.
  */
 struct restore_move {
 	struct restore_step step; /* the step for the path to which the thing is renamed */
@@ -92,13 +92,13 @@ struct restore_move {
 struct restore_options {
 	int root;              /* descriptor of the root directory, borrowed */
 	enum bundle_side side; /* the state that is to be restored */
-	/* root is not the root directory that the command had, so paths may be missing */
+	/* 'root' is not the root directory that the command had, so paths may be missing */
 	bool elsewhere;
 	bool force;
 	/*
-	 * root is a copy of the files, in which the command will run again.  force must also be
-	 * set.  Paths that the command only looked at are restored, too.  If a directory has to be
-	 * removed, all files in it are removed.
+	 * 'root' is a copy of the files, in which the command will run again.  'force' must also be
+	 * set.  Paths that the command only read or asked about are restored, too.  If a directory
+	 * has to be removed, all files in it are removed.
 	 */
 	bool fresh;
 	void (*progress)(void *arg, uint64_t done, uint64_t total);

@@ -4,13 +4,14 @@
  * 1. Remove paths that have to be removed, the deepest first.  Directories out of which a thing
  *    will be renamed are kept for now.
  * 2. Make directories, the upper ones first.
- * 3. Rename things without a record.  Then remove the directories out of which they were renamed.
+ * 3. Rename things without a record.  Then remove the directories out of which these things were
+ *    renamed.
  * 4. Make files, links and special files.  Then make the further names of files with several names.
  * 5. Set modes and times.  Directories come last, the deepest first, since every change inside a
  *    directory changes its time.
  *
- * A signal to end is noticed between two steps.  Unfinished files then have temporary names, and
- * are removed.
+ * A signal such as SIGTERM is noticed between two steps.  Files that still have temporary names are
+ * then removed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -100,9 +101,8 @@ static int remove_old(struct restore *restore, struct restore_step *step, struct
 }
 
 /*
- * Whether the present file or directory at a path must be removed.  It must be removed if nothing
- * is wanted at the path.  It must also be removed if it has to be replaced, and either the old or
- * the new file is a directory.
+ * Whether the present file or directory at a path must be removed.  This is so if nothing is wanted
+ * at the path, or if the present or the wanted file is a directory and has to be replaced.
  */
 static bool is_in_the_way(const struct restore_step *step)
 {
@@ -319,8 +319,8 @@ static int move_some(struct restore *restore, bool exchange, struct err *err)
 }
 
 /*
- * Rename all things without a record.  If a thing is in the place of another thing, it is renamed
- * first.  If two things are each in the place of the other, they are exchanged.
+ * Rename all things without a record.  A thing that is in the place of another thing is renamed
+ * before the other.  Two things that are in each other's place are exchanged.
  */
 static int move_all(struct restore *restore, struct err *err)
 {
@@ -407,8 +407,8 @@ int restore_apply(struct restore *restore, struct err *err)
 		restore_dir_take_over(restore);
 	rc = run_stages(restore, err);
 	/*
-	 * Finish directories even after an error, since permissions that were given temporarily
-	 * must not remain.
+	 * Finish directories even after an error, to take back the permissions that were given
+	 * temporarily.
 	 */
 	struct err ignored = { 0 };
 	int last = finish_dirs(restore, rc < 0, rc < 0 ? &ignored : err);

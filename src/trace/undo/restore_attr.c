@@ -33,8 +33,8 @@ static void drop_inherited(const struct bundle_state *want, int dir, const char 
 }
 
 /*
- * Set the extended attributes of the wanted state.  An attribute that only the other state has is
- * removed.  An attribute that neither state has is kept.
+ * Set the extended attributes of the wanted state.  An attribute that only the other state in the
+ * bundle has is removed.  An attribute that is in neither state is kept.
  */
 static int set_xattrs(struct restore *restore, const struct restore_step *step, int dir,
 	const char *name, struct err *err)
@@ -69,8 +69,8 @@ int restore_attr_time(int dir, const char *name, const struct bundle_state *want
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, time_of(want->mtime) };
 
 	/*
-	 * A time beyond the limits of a manifest was recorded as the limit.  It is not set, since
-	 * the true time is not known.
+	 * A time beyond the limits of a manifest was recorded as the limit.  The limit is not set,
+	 * since the true time is not known.
 	 */
 	if (!(want->has & BUNDLE_HAS_MTIME) || want->mtime >= WHEN_LAST ||
 		want->mtime <= WHEN_FIRST)
@@ -83,8 +83,8 @@ int restore_attr_time(int dir, const char *name, const struct bundle_state *want
 /*
  * Set the attributes in an order in which no step undoes another.  The owner is first, since
  * changing the owner clears set-user-ID and capabilities.  The mode is last, since the other
- * attributes cannot be set without write permission.  If this user may not change the owner, this
- * user stays the owner.
+ * attributes cannot be set without write permission.  A user who may not change the owner stays the
+ * owner.
  */
 int restore_attr_set(struct restore *restore, const struct restore_step *step, int dir,
 	const char *name, struct err *err)

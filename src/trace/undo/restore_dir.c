@@ -1,8 +1,10 @@
 /*
- * Enters the directories in which names are changed, and finishes them at the end.
+ * Enters the directories in which names are changed, and sets their modes and times when the
+ * restore ends.
  *
  * A directory without write permission for its owner gets this permission until the restore ends.
- * If its mode may not be changed, the change inside the directory fails and reports the error.
+ * If this user may not change the mode, the change inside the directory fails and reports the
+ * error.
  *
  * If a restore is killed, another restore must be able to complete it.  So each directory that is
  * entered has a mark until it is finished: an extended attribute with its old mode and time.  Files
@@ -45,7 +47,7 @@ bool restore_dir_is_leftover(const char *name)
 		sscanf(name, TEMP_PREFIX "%d-%u%n", &pid, &number, &end) != 2 || name[end] ||
 		pid <= 0)
 		return false;
-	/* an earlier process has left the name, even if it had the process id of this one */
+	/* an earlier process has left the name, even if its process id is that of this process */
 	return pid == getpid() || (kill(pid, 0) < 0 && errno == ESRCH);
 }
 
@@ -70,8 +72,8 @@ static void set_mark(int dir, const char *name, const struct restore_touched *to
 
 /*
  * Read the mark of a directory.  'now' is the present mode of the directory.  Returns false if the
- * directory has no mark.  The mode in the mark is used only if adding 0700 to it gives the present
- * mode.
+ * directory has no mark.  The mode in the mark is used only if the present mode is that mode with
+ * 0700 added.
  */
 static bool read_mark(int dir, const char *name, uint32_t now, struct restore_touched *touched)
 {
@@ -146,8 +148,8 @@ static void add_touched(
 }
 
 /*
- * Change the mode of a directory through its descriptor.  The name "." would not work, because it
- * cannot be looked up in a directory without search permission.
+ * Change the mode of a directory through its descriptor.  The name "." cannot be used, because
+ * nothing can be looked up in a directory without search permission.
  */
 static int chmod_dir(int dir, uint32_t mode)
 {
@@ -157,7 +159,10 @@ static int chmod_dir(int dir, uint32_t mode)
 	return fchmodat(AT_FDCWD, self, mode, 0);
 }
 
-/* Names in an open directory are about to change.  Save its mode and its time in a mark. */
+/*
+ * Save the mode and the time of an open directory in a mark, since names in the directory are about
+ * to change.
+ */
 static int touch_dir(struct restore *restore, int dir, const char *path, struct err *err)
 {
 	struct statx stx;
@@ -191,8 +196,8 @@ int restore_dir_enter_old(
 }
 
 /*
- * Make a directory with a mark.  It is first made under a temporary name.  When it gets its final
- * name, it has the mark, and the right mode for any umask.
+ * Make a directory with a mark.  The directory is first made under a temporary name.  So it already
+ * has the mark, and a mode that no umask has reduced, when it gets its final name.
  */
 static int make_marked(struct restore *restore, int dir, const char *name, uint32_t mode)
 {
@@ -306,10 +311,10 @@ void restore_dir_take_over(struct restore *restore)
 /*
  * Finish a directory that was entered.
  *
- * If the directory has a step, the step sets its attributes.  Otherwise the directory gets its old
- * mode back, and its recorded time.  If the directory has no record either, it gets its old time
- * back.  In such a directory the command has changed no names, so the time must not show that the
- * restore has replaced a file there.
+ * If the directory has a step, the step sets its attributes.  A directory without a step gets its
+ * old mode and its recorded time.  A directory without a step and without a record gets its old
+ * mode and its old time.  The command has changed no names in such a directory, so the time must
+ * not show that the restore has replaced a file there.
  */
 static void finish_touched(
 	struct restore *restore, const struct restore_touched *touched, bool early)

@@ -32,8 +32,8 @@ static const struct bundle_state *wanted(
 }
 
 /*
- * Whether the path is still in the state that the plan found.  The time may be the wanted time
- * instead: it may have been set under another name of the file.
+ * Whether the path is still in the state that the plan found.  The file may also have the wanted
+ * time: this restore may have set the time under another name of the file.
  */
 static bool is_as_seen(
 	const struct restore *restore, const struct restore_step *step, int dir, const char *name)
@@ -64,7 +64,7 @@ int restore_make_check(const struct restore *restore, const struct restore_step 
 /* A file whose content is being written.  Blocks of zeros are left out and become holes. */
 struct filling {
 	int fd;
-	/* written: end of the last bytes that were written, which are not a hole */
+	/* 'written' is the end of the last bytes that were written; a hole may follow */
 	uint64_t size, written;
 };
 
@@ -136,8 +136,9 @@ static int fill_file(struct restore *restore, const struct restore_step *step, i
 }
 
 /*
- * Make temp a hard link to path.  This is possible if path is another name of the file and is in
- * the wanted state.  Returns 1 on success, 0 if it is not possible, or a negative error.
+ * Make a hard link to the path, with the temporary name 'temp'.  This is possible if the path is
+ * another name of the file and is in the wanted state.  Returns 1 on success, 0 if this is not
+ * possible, or a negative error.
  */
 static int try_link(struct restore *restore, const struct restore_step *step, struct str path,
 	int dir, const char *temp, struct err *err)
@@ -175,8 +176,8 @@ static bool link_to_other(
 }
 
 /*
- * A file that should have other names is written anew.  Note in its step that it is a copy, unless
- * all its other names will be linked to it.
+ * The file is written anew.  If not all of its further names will be linked to it, note in its step
+ * that it is a copy.
  */
 static void note_copy(struct restore *restore, struct restore_step *step)
 {

@@ -1,7 +1,7 @@
 /*
  * Renames things without a record, such as .git, back to their old places.  Bundles do not have the
- * contents of such things, so a restore never makes or removes them.  They are renamed after the
- * directories for them have been made, and before the directories that they leave are removed.
+ * contents of such things, so a restore never makes or removes them.  The things are renamed after
+ * the directories for them have been made, and before the directories that they leave are removed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -85,10 +85,7 @@ static int choose_move(struct restore *restore, struct restore_move *move, struc
 	return 0;
 }
 
-/*
- * Skip renames to a place that is taken, unless the thing in that place is going to be renamed,
- * too.
- */
+/* Skip a rename if a file is in its target place and will not be renamed away. */
 static void check_places(struct restore *restore)
 {
 	for (size_t i = 0; i < restore->n_moves; i++) {
@@ -112,7 +109,7 @@ static void add_lost(struct restore *restore)
 	}
 }
 
-/* Do not remove paths that belong to a thing, since they are renamed with the thing. */
+/* Do not remove a path inside a thing, since the path is renamed with the thing. */
 static void spare_steps(struct restore *restore)
 {
 	for (size_t i = 0; i < restore->n_steps; i++) {

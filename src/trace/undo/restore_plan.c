@@ -28,8 +28,8 @@ static bool may_have_mode(const struct bundle_state *state, const struct restore
 }
 
 /*
- * Whether neither state of the bundle has the present mode.  If so, the mode was changed after the
- * command.
+ * Whether neither state of the bundle has the present mode.  In this case the mode was changed
+ * after the command.
  */
 static bool is_foreign_mode(const struct bundle_file *file, const struct restore_seen *seen)
 {
@@ -58,7 +58,8 @@ static void set_action(struct restore_step *step, enum restore_action action, co
 }
 
 /*
- * If the command used only the size, the mode and the time of a file, do not restore its content.
+ * If the command used only the size, the mode and the time of a file, let the restored file have
+ * zeros as its content.
  */
 static void choose_hollow(const struct restore *restore, struct restore_step *step)
 {
@@ -125,8 +126,9 @@ static void choose_making(struct restore *restore, struct restore_step *step)
 }
 
 /*
- * Whether the link between this path and another recorded name of its file is wrong.  It is wrong
- * if the two paths are one file now and should be two files, or the other way round.
+ * Whether the link between this path and another recorded name of its file is wrong.  The link is
+ * wrong if the two paths are one file now and should be two files, or are two files now and should
+ * be one.
  */
 static bool is_linked_wrongly(struct restore *restore, const struct restore_step *step)
 {
@@ -222,9 +224,9 @@ static int find_newer(void *arg, int dirfd, const char *name, struct err *err)
 }
 
 /*
- * Whether a .git is removed together with its directory.  No bundle has the files in a .git, so it
- * could not be made again.  It is removed only if the command made the directory.  If the restore
- * is not forced, also nothing in the .git must have changed after the command.
+ * Whether a .git is removed together with its directory.  A removed .git cannot be made again,
+ * since no bundle has the files in a .git.  So it is removed only if the command made the
+ * directory.  In a restore that is not forced, a .git that was changed after the command is kept.
  */
 static bool is_removed_along(const struct listing *listing, int dirfd, const char *name)
 {
@@ -259,7 +261,7 @@ static int check_name(void *arg, int dirfd, const char *name, struct err *err)
 	return 0;
 }
 
-/* Returns 1 if any file in the directory is kept, 0 if none is, or a negative error. */
+/* Returns 1 if any file in the directory is kept, 0 if no file is kept, or a negative error. */
 static int would_keep(struct restore *restore, struct restore_step *step, struct err *err)
 {
 	struct listing listing = { .restore = restore, .dir = step->file };
@@ -277,8 +279,8 @@ bool restore_plan_makes(const struct restore_step *step)
 }
 
 /*
- * Check the directories that are to be removed.  The loop goes backwards: the paths inside a
- * directory come after it in the list, and have to be decided before it.
+ * Check the directories that are to be removed.  The loop goes backwards: the steps of the paths
+ * inside a directory come after the step of the directory, and have to be decided first.
  */
 static int check_removed_dirs(struct restore *restore, struct err *err)
 {
@@ -322,8 +324,8 @@ struct restore_step *restore_plan_find(const struct restore *restore, struct str
 }
 
 /*
- * Whether the command only looked at the path, and this process may not look at it now.  If so, the
- * command will not be allowed to look at it either.
+ * Whether the command only asked about the path, and this process is denied to examine the path
+ * now.  In this case the repeated command will be denied, too.
  */
 static bool is_unreadable(
 	const struct restore *restore, const struct bundle_file *file, const struct err *why)

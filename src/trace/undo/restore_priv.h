@@ -67,7 +67,7 @@ int restore_see_parent(
 	struct restore *restore, struct str path, const char **name, struct err *err);
 /* Close the directory that was opened last, since it may have been removed or replaced. */
 void restore_see_forget(struct restore *restore);
-/* Read the present state of a file's path into seen. */
+/* Read the present state of a file's path into *seen. */
 int restore_see(struct restore *restore, const struct bundle_file *file, struct restore_seen *seen,
 	struct err *err);
 /*
@@ -104,8 +104,8 @@ bool restore_move_leaves(const struct restore *restore, struct str path);
 /* Whether any file below this directory is going to be renamed away. */
 bool restore_move_leaves_from(const struct restore *restore, struct str directory);
 /*
- * Carry out one rename.  If exchange is set, the thing is exchanged with the thing that is in its
- * place.  Returns 1, 0 if the place is taken, or a negative error.
+ * Carry out one rename.  If 'exchange' is set, the thing is exchanged with the thing that is in its
+ * place.  Returns 1 on success, 0 if the place is taken, or a negative error.
  */
 int restore_move_apply(
 	struct restore *restore, struct restore_move *move, bool exchange, struct err *err);
@@ -132,14 +132,14 @@ int restore_dir_enter(struct restore *restore, struct str path, const char **nam
 int restore_dir_enter_old(
 	struct restore *restore, struct str path, const char **name, struct err *err);
 /*
- * Make a directory with the mode of the state want.  If want is NULL or has no mode, the mode is
- * 'usual'.  Returns 0 or -errno.
+ * Make a directory with the mode of the state 'want'.  If 'want' is NULL or has no mode, the mode
+ * is 'usual'.  Returns 0 or -errno.
  */
 int restore_dir_make(struct restore *restore, int dir, const char *name,
 	const struct bundle_state *want, mode_t usual);
 /*
- * Set the modes and times of all directories that were entered.  'early' is set if the restore has
- * ended early.
+ * Set the modes and times of all directories that were entered.  'early' is set if the restore was
+ * broken off.
  */
 void restore_dir_finish(struct restore *restore, bool early);
 
@@ -159,11 +159,11 @@ int restore_make_check(const struct restore *restore, const struct restore_step 
 int restore_make_dir(struct restore *restore, struct restore_step *step, struct err *err);
 /* Make a file that is not a directory, under a temporary name. */
 int restore_make(struct restore *restore, struct restore_step *step, struct err *err);
-/* Whether so many files have temporary names that restore_make_finish should be called. */
+/* Whether restore_make_finish should be called, since many files have temporary names. */
 bool restore_make_is_much(const struct restore *restore);
 /*
- * Sync all files with temporary names, and rename them into place.  report is called for each file.
- * Its argument 'why' is the error of the rename, or NULL if the rename succeeded.
+ * Sync all files with temporary names, and rename them into place.  The function 'report' is called
+ * for each file, with the error of the rename in 'why', or with NULL if the rename succeeded.
  */
 int restore_make_finish(struct restore *restore,
 	int (*report)(struct restore *restore, struct restore_step *step, const struct err *why,

@@ -41,8 +41,8 @@ int restore_see_parent(struct restore *restore, struct str path, const char **na
 }
 
 /*
- * Returns the length of the shortest beginning of a path that exists and is not a directory, or 0
- * if no beginning of the path is such.
+ * Returns the length of the shortest beginning of a path at which a file exists that is not a
+ * directory.  Returns 0 if there is none.
  */
 static size_t first_obstacle(const struct restore *restore, struct str path)
 {
@@ -62,9 +62,9 @@ static size_t first_obstacle(const struct restore *restore, struct str path)
 }
 
 /*
- * Handle a path whose parent directory cannot be opened, because another part of the path is not a
- * directory.  If the bundle has a directory at that part, this is not an error: the path simply
- * does not exist now.  Otherwise it is an error, since the part may be a symbolic link, and a
+ * Handle a path whose parent directory cannot be opened, because a file is in the place of one of
+ * its directories.  If the bundle has a directory in that place, the path simply does not exist
+ * now.  Otherwise the function returns an error, since the file may be a symbolic link, and a
  * restore must not follow links.
  */
 static int see_obstacle(
@@ -191,7 +191,7 @@ static int matches_content(struct restore *restore, const struct bundle_file *fi
 		return rc < 0 ? rc : hash_eq(&state->blocks, &blocks);
 	}
 	rc = bundle_content_hash(restore->bundle, file, side, &want, err);
-	if (rc <= 0) /* the times decide if the contents cannot be compared */
+	if (rc <= 0) /* the contents cannot be compared, so the times decide */
 		return rc < 0 ? rc : matches_time(file, side, seen->mtime);
 	if (!seen->hashed && (rc = digest_path(restore, file, digest_fd, &seen->hash, err)) < 0)
 		return rc;

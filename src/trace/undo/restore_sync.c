@@ -1,10 +1,10 @@
 /*
  * Syncs many files at once.
  *
- * A file must be on the disk before it is renamed into place.  Otherwise it might be empty after a
- * crash.  If there are many files, a sync of each file would take longer than the rest of the
- * restore.  So files are made under temporary names until there are many.  Then their file systems
- * are synced, and the files are renamed.
+ * A file must be on the disk before it is renamed into place.  Otherwise the file might be empty
+ * after a crash.  If there are many files, a sync of each file would take longer than the rest of
+ * the restore.  So files are made under temporary names until there are many.  Then their file
+ * systems are synced, and the files are renamed.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -32,8 +32,8 @@ void restore_sync_note(struct restore *restore, int fd)
 		return;
 	sync->count++;
 	/*
-	 * Hold the first files open.  If there are no more files than these, each is synced on its
-	 * own, since a sync of the whole file system would also write the data of other programs.
+	 * Hold the first files open.  If only these files have to be synced, each is synced on its
+	 * own: a sync of the whole file system would also write the data of other programs.
 	 */
 	if (sync->count <= RESTORE_HELD) {
 		sync->held[sync->count - 1] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
