@@ -160,7 +160,7 @@ static void block_signals(sigset_t *waited, struct replaying *replaying)
 }
 
 /*
- * Wait for the child.  If a signal to this process made it end the child, returns the signal.
+ * Wait for the child.  If this process gets a signal, it ends the child and returns the signal.
  * Returns 0 if the child ended by itself.
  */
 static int wait_for_child(pid_t pid, const sigset_t *waited)
@@ -179,8 +179,8 @@ static int wait_for_child(pid_t pid, const sigset_t *waited)
 }
 
 /*
- * Append the process ids of this process's children to list.  Each has a space before and after it,
- * as in " 12 345 ".
+ * Replace the text of list by the process ids of this process's children, with a space before and
+ * after each, as in " 12 345 ".
  */
 static bool list_children(struct buf *list)
 {
@@ -195,8 +195,8 @@ static bool list_children(struct buf *list)
 
 /*
  * Kill the processes that the command has left behind.  They have become children of this process,
- * which is a subreaper (PR_SET_CHILD_SUBREAPER).  The children in the list others are spared, since
- * this process had them before the command.
+ * which is a subreaper (PR_SET_CHILD_SUBREAPER).  The children in the list 'others' are spared,
+ * since this process had them before the command was started.
  */
 static void end_orphans(const struct buf *others)
 {

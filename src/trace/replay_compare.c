@@ -5,8 +5,8 @@
 #include "trace/bundle/bundle_content.h"
 
 /*
- * A file as one of the runs has left it: its record in the bundle of the run, and the state that
- * counts.
+ * A file after one of the two runs: the record in the bundle of the run, and which of its two
+ * states is compared.
  */
 struct end {
 	struct bundle *bundle;
@@ -94,8 +94,8 @@ static bool does_count(const struct bundle_file *recorded, const struct bundle_f
 }
 
 /*
- * Compare the states that the two runs have left at one path.  'file' may be NULL in recorded or in
- * replayed.
+ * Compare the states that the two runs have left at one path.  The member 'file' of one of them may
+ * be NULL.
  */
 static int compare_path(const struct end *recorded, const struct end *replayed,
 	const struct replay_options *options, struct replay *replay, struct err *err)
@@ -106,14 +106,14 @@ static int compare_path(const struct end *recorded, const struct end *replayed,
 	if (!does_count(a.file, b.file))
 		return 0;
 	/*
-	 * If two processes changed a path, the result depends on their order.  So it is not
-	 * compared.
+	 * If two processes changed a path, the result depends on the order of their changes.  So
+	 * the path is not compared.
 	 */
 	if ((a.file && a.file->contested) || (b.file && b.file->contested))
 		return 0;
 	/*
 	 * A change by another process is not expected to happen again.  So the state before the
-	 * command counts.
+	 * command is compared.
 	 */
 	if (a.file && a.file->by_other)
 		a.side = BUNDLE_BEFORE;

@@ -15,8 +15,8 @@
 #include "trace/undo/restore.h"
 
 /*
- * The differences of a path are bits of enum bundle_change, and one further bit: REPLAY_EXISTS
- * means that only one run has left a file at the path.
+ * The differences of a path are bits of enum bundle_change, and one more bit.  REPLAY_EXISTS means
+ * that only one of the runs has left a file at the path.
  */
 #define REPLAY_EXISTS (1u << BUNDLE_CHANGES)
 #define REPLAY_DIFFERENCES (BUNDLE_CHANGES + 1)

@@ -14,8 +14,8 @@ struct cover_search {
 };
 
 /*
- * Whether a path is in a directory that the kernel fills.  The command uses the real directory, so
- * it is not covered.
+ * Whether a path is in a directory that the kernel fills.  Such a directory is not covered: the
+ * command uses the real one.
  */
 static bool is_kernels(struct str path)
 {
@@ -78,8 +78,8 @@ static int add_for(struct cover_search *search, struct str path, struct err *err
 }
 
 /*
- * Whether the directory that contains path is writable.  If it is not, the command could not change
- * the path, and must fail to change it in the replay, too.
+ * Whether the directory that contains the path is writable.  If not, the traced command could not
+ * change the path, and the replayed command must fail to change the path, too.
  */
 static bool may_write(struct str path)
 {
@@ -159,7 +159,10 @@ static uint64_t mount_of(struct str dir)
 	return at_abs_stat(dir.ptr, &stx) < 0 ? 0 : stx.stx_mnt_id;
 }
 
-/* Whether one of the first 'kept' directories contains dir, and is on the same mount. */
+/*
+ * Whether one of the first 'kept' directories contains the directory dir, and both are on one
+ * mount.
+ */
 static bool is_contained(const struct replay_cover *cover, size_t kept, struct str dir)
 {
 	for (size_t i = kept; i-- > 0;) {

@@ -2,9 +2,10 @@
  * replay_cover - finds the directories that have to be covered by overlays when a command is run
  * again, so that its changes stay in the overlays.
  *
- * A directory is covered in two cases.  In the first case, the command changed a path in it, or
- * tried to.  In the second case, a path in it is no longer in the state in which the command found
- * it.  The directory in which the command is started and the user's cache are also covered.
+ * A directory is covered in two cases.  In the first case, the command changed or tried to change a
+ * path in the directory.  In the second case, a path in the directory is no longer in the state in
+ * which the command found it.  The directory in which the command is started and the user's cache
+ * are also covered.
  *
  * If a directory does not exist any more, the nearest existing directory above it is covered
  * instead.  The root directory cannot be covered.
@@ -25,8 +26,8 @@ struct replay_cover {
 };
 
 /*
- * Find the directories to cover.  plan is a restore plan for every path of the bundle, to the state
- * before the command.
+ * Find the directories to cover.  The parameter plan is a plan that restores every path of the
+ * bundle to the state before the command.
  */
 int replay_cover_find(struct replay_cover *cover, const struct restore *plan, struct err *err);
 /* Whether the path is hidden when all directories of cover are covered. */

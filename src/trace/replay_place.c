@@ -6,8 +6,8 @@
  * 1. Mounts are made private before anything is mounted, so that no mount is seen outside.
  * 2. /proc, /dev, /sys and the temporary directory are copied before everything is made read-only.
  *    The copies stay writable, and are mounted in their places afterwards.
- * 3. All lower directories are opened before the first one is covered.  A lower directory may lie
- *    on a mount inside another one, where the overlay of the other one would hide it.
+ * 3. All lower directories are opened before the first one is covered.  A lower directory may be on
+ *    a mount below another lower directory, whose overlay would hide it.
  */
 #include "trace/replay_place.h"
 
@@ -121,7 +121,7 @@ int replay_place_drop_rights(struct err *err)
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
-	/* root had its capabilities outside, too, and keeps them */
+	/* root keeps its capabilities, which it also had outside this namespace */
 	if (geteuid() == 0 || syscall(SYS_capset, &header, none) == 0)
 		return 0;
 	return err_errno(err, "give up capabilities");
@@ -139,8 +139,8 @@ static int set_all_mounts(struct mount_attr attr, const char *what, struct err *
 }
 
 /*
- * Make a detached copy of the mount at path and of all mounts in it.  The copy will be mounted at
- * path later.  If path does not exist, *tree is -1.
+ * Make a detached copy of the mount at a path, and of all mounts below it.  The copy will be
+ * mounted at the same path later.  If the path does not exist, *tree is -1.
  */
 static int copy_mount(const char *path, int *tree, struct err *err)
 {
@@ -205,7 +205,7 @@ static int copy_attributes(const struct layer *layer, struct err *err)
 		return err_errno(err, "look at '%s'", layer->path);
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
 		{ stx.stx_mtime.tv_sec, (long)stx.stx_mtime.tv_nsec } };
-	/* if this user may not set the owner, this user stays the owner */
+	/* a user who may not set the owner stays the owner */
 	(void)!fchown(layer->upper, stx.stx_uid, stx.stx_gid);
 	if (fchmod(layer->upper, stx.stx_mode & 07777) < 0 || futimens(layer->upper, times) < 0)
 		return err_errno(err, "cover '%s'", layer->path);
@@ -259,8 +259,8 @@ static int mount_failed(const struct layer *layer, struct err *err)
  * Mount the overlay of one directory.  The layers are passed as descriptors, so that no path has to
  * be escaped.
  *
- * If root runs strata, directories in the overlay can be renamed as usual.  For other users,
- * rename(2) fails with EXDEV if the directory existed before the mount.
+ * If root runs strata, directories in the overlay can be renamed as usual.  If another user runs
+ * strata, rename(2) fails with EXDEV for a directory that existed before the mount.
  */
 static int mount_layer(struct layer *layer, int root, struct err *err)
 {

@@ -1,12 +1,14 @@
 /*
- * replay_place - makes a place for a repeated run of a command: a temporary directory for its
- * changes, and a mount namespace that shows the changed files in place of the real ones.
+ * replay_place - prepares what a repeated run of a command needs: a temporary directory for the
+ * changes of the command, and a mount namespace that shows the changed files in place of the real
+ * ones.
  */
 #pragma once
 #include "trace/replay_cover.h"
 
 struct replay_place {
-	int parent, dir;   /* the temporary directory, and the directory that contains it */
+	int parent, dir;   /* descriptors of the temporary directory ('dir') and of the directory
+			    * that contains it */
 	char *path, *name; /* absolute path of the temporary directory, and its name in 'parent' */
 };
 
@@ -16,13 +18,13 @@ struct replay_place {
 	}
 
 /*
- * Make the temporary directory.  It is in a place that stays visible when the directories of cover
- * are covered.
+ * Make the temporary directory.  The directory stays visible when the directories of 'cover' are
+ * covered by overlays.
  */
 int replay_place_init(
 	struct replay_place *place, const struct replay_cover *cover, struct err *err);
 /*
- * Move this process into namespaces of its own, where an overlay covers each directory of cover.
+ * Move this process into namespaces of its own, where an overlay covers each directory of 'cover'.
  * The process must have only one thread.  Fails with ERR_UNSUPPORTED and a hint if the machine does
  * not allow this.
  */

@@ -173,7 +173,8 @@ static int start_session(struct session *session, struct err *err)
 static int run_engine(struct session *session, struct err *err)
 {
 	/*
-	 * Report the command before all others, because its process must be the first in the list.
+	 * Report the process of the command before any other, because it must be the first in the
+	 * list of processes.
 	 */
 	observer_starts(&session->observer, session->launch.pid, session->argv);
 	for (size_t i = 0; i < session->n_inherited; i++)
@@ -245,9 +246,9 @@ static int write_bundle(struct session *session, int exit_status, struct err *er
 		manifest.blobs = &blobs;
 	int r = manifest_write(session->output.fd, &manifest, &why);
 	/*
-	 * Sync the contents after the manifest has been written, since the disk writes them in the
-	 * meantime.  If there is no room for both, the contents are removed: a bundle without
-	 * contents is better than no bundle.
+	 * Sync the contents only after the manifest has been written, since the disk writes
+	 * contents while the manifest is made.  If there is no room for both, the contents are
+	 * removed: a bundle without contents is better than no bundle.
 	 */
 	if (r < 0 ? saver_remove(session->saver) : saver_sync(session->saver, &why) < 0) {
 		forget_blobs(session, &why);
@@ -286,7 +287,7 @@ static int run_session(struct session *session, struct trace_result *result, str
 	errno = launch_failure(&session->launch);
 	if (errno)
 		return err_errno(err, "run '%s'", session->argv[0]);
-	/* The command has run.  So errors no longer change the exit status. */
+	/* The command has run, so a failure to write the bundle does not change the exit status. */
 	(void)write_bundle(session, result->exit_status, &result->unsaved);
 	fill_result(session, result);
 	return 0;

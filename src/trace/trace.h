@@ -27,7 +27,7 @@ struct trace_request {
 	const char *ignore;
 	enum pqwrite_codec codec;
 	bool has_read_limit; /* read_limit is set; otherwise the limit is RECORDER_READ_LIMIT */
-	uint64_t read_limit; /* if a larger file is only read, only a digest of it is made */
+	uint64_t read_limit; /* of a larger file that is only read, only a digest is made */
 	char *const *argv;   /* ends with NULL */
 };
 
@@ -46,9 +46,10 @@ struct trace_inside {
 struct trace_result {
 	int exit_status; /* exit status of the command, as shells report it */
 	bool complete;
-	const char *first_reason; /* why the bundle is incomplete; NULL: it is complete */
-	const char *instead;      /* path of the bundle, if the name in 'output' was taken */
-	struct err unsaved;       /* why the bundle could not be written; code 0: it was written */
+	const char *first_reason; /* why the bundle is incomplete; NULL: the bundle is complete */
+	const char *instead;      /* path of the bundle, if a file had the name in 'output' */
+	struct err unsaved;       /* why the bundle could not be written; code 0: the bundle was
+				   * written */
 	struct arena arena;       /* memory of the texts above */
 };
 
@@ -59,8 +60,8 @@ struct trace_result {
 int trace_run(const struct trace_request *request, struct trace_result *result, struct err *err);
 /*
  * Run and trace a command inside an environment.  The caller is the process that would execute the
- * command if there were no trace.  The command is in the process group of strata, so it gets its
- * signals directly.
+ * command if there were no trace.  The command is in the process group of strata, so the command
+ * gets signals directly.
  */
 int trace_run_inside(
 	const struct trace_inside *inside, struct trace_result *result, struct err *err);
