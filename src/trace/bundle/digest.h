@@ -3,8 +3,7 @@
  * table.
  *
  *	blobs_sha256   digest of all bytes of blobs.parquet
- *	digest         digest of manifest.json, computed with 64 zeros in place of the digits of
- *	this digest
+ *	digest         digest of manifest.json with 64 zeros in the place of this digest
  */
 #pragma once
 #include <stdbool.h>
