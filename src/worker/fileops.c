@@ -14,12 +14,12 @@
 #include "core/when.h"
 #include "worker/frame.h"
 
-#define TRIES_MAX 5 /* tries of an edit in case other programs replace the file */
+#define TRIES_MAX 5 /* an edit is tried this many times if other programs replace the file */
 #define NAMES_MAX 100
 
 /* -------------------------------------------------------------------- read */
 
-/* Read the bytes from offset on: as many as the request asks for, but at most FRAME_MAX. */
+/* Read bytes from the offset of the request on: as many as it asks for, but at most FRAME_MAX. */
 static int read_some(const struct gate_file *file, const struct wire_request *request,
 	struct arena *arena, struct str *out, struct err *err)
 {
@@ -59,9 +59,9 @@ static size_t whole_characters(struct str text)
 }
 
 /*
- * Returns the encoding for sending content.  This is base64 instead of UTF-8 if content is not
- * UTF-8.  If content is cut within a character, that character is left out, and a later request
- * gets it.
+ * Returns the encoding in which the content is sent.  A content that is not UTF-8 is sent in base64
+ * instead.  If the content is cut within a character, that character is left out, and a later
+ * request gets it.
  */
 static enum wire_encoding encoding_of(struct str *content, bool cut, enum wire_encoding wanted)
 {
@@ -126,7 +126,7 @@ int fileops_stat(struct fileops *ops, const struct wire_request *request, struct
 
 /* -------------------------------------------------------- replacing a file */
 
-/* A new file that is to be renamed to its place. */
+/* A new file that will be renamed to its place when it is complete. */
 struct draft {
 	const struct gate_place *place;
 	bool replaces;
@@ -234,7 +234,7 @@ static int take_attributes(const struct draft *draft, struct err *err)
 	return r;
 }
 
-/* Whether the file at a name is still the one that was read. */
+/* Whether the file with this name is still the file that was read. */
 static bool is_unchanged(void *arg, int dir, const char *name)
 {
 	const struct statx *old = arg;
@@ -247,8 +247,8 @@ static bool is_unchanged(void *arg, int dir, const char *name)
 }
 
 /*
- * Rename the draft to its place.  If only is set, no file other than draft->old is replaced.
- * Returns 1, or 0 if the place has another file now.
+ * Rename the draft to its place.  If the flag 'only' is set, draft->old is the only file that may
+ * be replaced.  Returns 1, or 0 if another file is in the place now.
  */
 static int move_draft(struct draft *draft, bool only, struct err *err)
 {
@@ -278,8 +278,8 @@ static int move_draft(struct draft *draft, bool only, struct err *err)
 }
 
 /*
- * Replace a file by a draft with this content.  If only is set, no file other than draft->old is
- * replaced.  Returns 1, or 0 if the place has another file now.
+ * Replace a file by a draft with this content.  The flag 'only' and the result are those of
+ * move_draft.
  */
 static int replace(struct draft *draft, struct str content, bool only, struct err *err)
 {
@@ -315,7 +315,7 @@ int fileops_write(struct fileops *ops, const struct wire_request *request, struc
 
 /* -------------------------------------------------------------------- edit */
 
-/* Read the whole file at a place.  *old is its state before it was read. */
+/* Read the whole file at a place.  *old becomes the state of the file before it was read. */
 static int read_whole(
 	const struct gate_place *place, struct buf *out, struct statx *old, struct err *err)
 {

@@ -3,9 +3,9 @@
  *
  * A file is replaced atomically.  The new content is written under another name in the same
  * directory.  The new file gets the owner, mode and extended attributes of the old file, is synced,
- * and is renamed.  Then the directory is synced.  A program that reads the file sees the old
- * content or the new one.  Other hard links of the file keep the old content.  A worker that is
- * killed may leave the file with the other name, which begins with FILEOPS_TEMPORARY.
+ * and is renamed.  Then the directory is synced.  A program that reads the file sees either the old
+ * content or the new content.  Other hard links of the file keep the old content.  A worker that is
+ * killed may leave the new file under the other name, which begins with FILEOPS_TEMPORARY.
  *
  * Replies are filled in only on success.  Their texts are in the arena.
  */

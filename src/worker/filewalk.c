@@ -92,7 +92,8 @@ static int list_directory(int dir, struct listing *listing)
 /* ------------------------------------------------------------------- rules */
 
 /*
- * The rules of a directory: those of its .gitignore, and those of the repository that begins there.
+ * The rules of a directory: those in its .gitignore ('own'), and those in .git/info/exclude if a
+ * repository begins there.
  */
 struct rules {
 	struct gitignore exclude, own;
@@ -184,8 +185,8 @@ static int open_readable(struct gate *gate, struct str path)
 }
 
 /*
- * Returns the number of levels between path and the directory above it where its repository begins,
- * or 0 if no such directory is found.
+ * Find the directory above a path where the repository of the path begins.  Returns the number of
+ * levels from the path up to that directory, or 0 if no such directory is found.
  */
 static size_t levels_to_repository(struct gate *gate, struct str path)
 {

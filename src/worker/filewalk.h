@@ -2,9 +2,9 @@
  * filewalk - walks the files below a directory, for glob and grep, in the order of their paths.
  *
  * Paths are compared as bytes, so "a.c" comes before "a/b", and a directory before its entries.  No
- * symbolic link is followed, and no directory is entered that the policy denies.  Unless no_ignore
- * is set, some files are left out: those named ".git", and those that .gitignore files and the
- * repository's .git/info/exclude ignore.  The repository may begin above the directory where the
+ * symbolic link is followed, and no directory is entered that the policy denies.  If no_ignore is
+ * not set, two kinds of files are left out: files named ".git", and files that a .gitignore or the
+ * repository's .git/info/exclude ignores.  The repository may begin above the directory where the
  * walk starts.
  */
 #pragma once
@@ -33,7 +33,7 @@ struct filewalk {
 };
 
 /*
- * Walk the open directory start.  path is its absolute path, without a slash at the end.  Returns 1
- * if visit has ended the walk.
+ * Walk the open directory 'start', whose absolute path is 'path', without a slash at the end.
+ * Returns 1 if the function 'visit' has ended the walk.
  */
 int filewalk_run(struct filewalk *walk, int start, struct str path, struct err *err);

@@ -22,8 +22,8 @@ void frame_reader_release(struct frame_reader *reader)
 }
 
 /*
- * Whether to try again after the error in errno.  If the descriptor is non-blocking, waits until it
- * is ready.
+ * Whether to try again after the error in errno.  If the descriptor is non-blocking, first waits
+ * until the descriptor is ready.
  */
 static bool wait_for(int fd, short events)
 {
@@ -34,7 +34,7 @@ static bool wait_for(int fd, short events)
 	return errno == EINTR;
 }
 
-/* Read until the buffer has at least len bytes.  Returns 1, or 0 if the input ends before that. */
+/* Read until the buffer has at least len bytes.  Returns 1, or 0 if the input ends early. */
 static int fill(struct frame_reader *reader, size_t len, struct err *err)
 {
 	struct buf *bytes = &reader->bytes;

@@ -2,9 +2,9 @@
  * frame - the unit of the worker's protocol: a length of four bytes, big-endian, and that number of
  * bytes of JSON.
  *
- * Neither side sends more than FRAME_MAX bytes.  The length is compared with this limit before
- * memory is allocated for a frame, and before a frame is sent.  The input may end only between two
- * frames.
+ * Neither side sends a frame with more than FRAME_MAX bytes of JSON.  The length is compared with
+ * this limit before memory is allocated for a frame, and before a frame is sent.  The input may end
+ * only between two frames.
  */
 #pragma once
 #include "core/buf.h"
@@ -33,7 +33,7 @@ int frame_read(struct frame_reader *reader, struct str *frame, struct err *err);
 	{                                                                                          \
 		.max = FRAME_PREFIX + FRAME_MAX + 2                                                \
 	}
-/* Begin a frame in an empty buffer; its JSON is appended. */
+/* Begin a frame in an empty buffer.  The caller then appends the JSON. */
 void frame_begin(struct buf *out);
 /*
  * Fill in the length of the frame and send it.  If the frame is too large, nothing is sent and the

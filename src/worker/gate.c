@@ -21,7 +21,8 @@ struct root {
 
 struct gate {
 	const struct policy *policy;
-	struct root *roots; /* the shortest name comes first, since it leads to most files */
+	struct root *roots; /* sorted: the root with the shortest name, which contains most files,
+			     * comes first */
 	size_t n, cap;
 	char *given, *workspace;
 	pthread_mutex_t telling;
@@ -72,8 +73,8 @@ static bool cut_name(char *path)
 }
 
 /*
- * Open the directory at the longest part of a rule that exists and has no globs.  The part starts
- * at the beginning of the rule.  path becomes the path of that directory.
+ * Open the directory that a rule is about.  Its path is the longest beginning of the rule that
+ * exists and has no globs.  'path' has the rule, and becomes the path of that directory.
  */
 static int open_root(char *path)
 {
@@ -155,7 +156,10 @@ int gate_new(const struct policy *policy, const char *given, const char *workspa
 	return 0;
 }
 
-/* Whether path is dir or lies below it.  *rest becomes the part of path below dir. */
+/*
+ * Whether a path is the directory dir or lies below it. *rest becomes the part of the path below
+ * dir.
+ */
 static bool is_below(struct str path, struct str dir, struct str *rest)
 {
 	if (dir.len == 1)
@@ -263,8 +267,8 @@ static int normalise(
 
 /*
  * Returns the path of an open file in the form of the rules, which the caller frees.  Returns NULL
- * if the file is in no allowed directory, or if it was removed.  *gone becomes true if it was
- * removed.
+ * if the file is in no allowed directory, or if the file was removed. *gone tells whether the file
+ * was removed.
  */
 static char *rule_path(const struct gate *gate, int fd, bool *gone)
 {
@@ -288,7 +292,7 @@ static char *rule_path(const struct gate *gate, int fd, bool *gone)
 
 /*
  * Check that the policy also allows the true path of a file that was reached through a link.  If
- * true_path is not NULL, it receives that path.
+ * true_path is not NULL, *true_path becomes that path.
  */
 static int judge_opened(struct gate *gate, enum verdict_access access, int fd, const char *path,
 	char **true_path, struct err *err)
@@ -439,8 +443,8 @@ static int make_directory(int dir, const char *name)
 }
 
 /*
- * Make the directories of the path rest below dir.  The descriptor dir is taken over.  Returns a
- * descriptor of the last directory.
+ * Make the directories of the relative path 'rest' in the directory dir, whose descriptor is taken
+ * over.  Returns a descriptor of the last directory.
  */
 static int make_below(int dir, struct str rest, const char *path, struct err *err)
 {
@@ -465,8 +469,8 @@ static int make_below(int dir, struct str rest, const char *path, struct err *er
 }
 
 /*
- * Open the nearest existing directory above path.  *missing becomes the rest of path below that
- * directory.
+ * Open the nearest existing directory above a path. *missing becomes the part of the path below
+ * that directory.
  */
 static int open_existing(
 	struct gate *gate, const char *path, char **missing, bool *linked, struct err *err)
@@ -486,8 +490,8 @@ static int open_existing(
 }
 
 /*
- * Make the missing directories of the path parent, if the policy allows writing the first of them.
- * Returns a descriptor of the last directory.
+ * Make the missing directories of the path 'parent', if the policy allows writing the first of
+ * them.  Returns a descriptor of the last directory.
  */
 static int make_parents(struct gate *gate, const char *parent, struct err *err)
 {

@@ -22,16 +22,16 @@
 struct gate;
 
 /*
- * Make a gate.  policy was resolved by policy_resolve, and is borrowed.  given is another path of
- * the directory workspace, or NULL.
+ * Make a gate.  The policy is borrowed, and must be a result of policy_resolve.  'workspace' is the
+ * true path of the workspace.  'given' is another path of the same directory, or NULL.
  */
 int gate_new(const struct policy *policy, const char *given, const char *workspace,
 	struct gate **out, struct err *err);
 void gate_free(struct gate *gate);
 void gate_freep(struct gate **gate);
 /*
- * Set the function that is called for each denial.  Any thread may call it, but never two threads
- * at a time.
+ * Set the function that is called for each denial.  Any thread may call this function, but never
+ * two threads at a time.
  */
 void gate_on_denial(struct gate *gate,
 	void (*denied)(
@@ -70,8 +70,8 @@ struct gate_place {
 	}
 void gate_place_release(struct gate_place *place);
 /*
- * Find the place of a path that may be written.  If create is set, missing directories above it are
- * made.
+ * Find the place of a path that may be written.  If 'create' is set, missing directories above the
+ * path are made.
  */
 int gate_place_of(
 	struct gate *gate, struct str path, bool create, struct gate_place *out, struct err *err);

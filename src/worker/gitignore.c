@@ -26,8 +26,8 @@ struct matcher {
 };
 
 /*
- * The result of an attempt to match.  NEVER: there is no match, and none either if the text begins
- * later.
+ * The result of an attempt to match.  NEVER means that there is no match here, and that an attempt
+ * at a later position of the text cannot match either.
  */
 enum outcome { NO, YES, NEVER };
 
@@ -273,8 +273,8 @@ static bool ends_with(struct str text, struct str end)
 }
 
 /*
- * Whether a rule matches.  path is relative to the directory of the rule, and name is its last
- * name.
+ * Whether a rule matches.  'path' is relative to the directory of the rule, and 'name' is the last
+ * name of 'path'.
  */
 static bool rule_matches(const struct gitignore_rule *rule, struct str path, struct str name)
 {

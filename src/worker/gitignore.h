@@ -4,8 +4,8 @@
  * A struct gitignore has the rules of one file.  Its member 'above' leads to the rules of the
  * directories above.  The nearest file that has a rule for a path decides.  If that file has
  * several rules for the path, the last one decides.  Patterns have exactly the meaning that they
- * have in git.  git also ignores everything below an ignored directory.  The caller must not ask
- * about paths there.
+ * have in git.  git also ignores everything below an ignored directory.  So the caller must not ask
+ * about paths below such a directory.
  */
 #pragma once
 #include <stdbool.h>
@@ -23,13 +23,13 @@ struct gitignore {
 	char *text;
 };
 
-/* Take the rules of a file whose content is text.  path is the directory of that file. */
+/* Read the rules in 'text', which is the content of a file in the directory 'path'. */
 void gitignore_init(
 	struct gitignore *ignore, const struct gitignore *above, struct str path, struct str text);
 void gitignore_release(struct gitignore *ignore);
 /*
- * Whether the rules of ignore, or those of the files above it, ignore a path.  The path must lie
- * below the directory of ignore.  ignore may be NULL.
+ * Whether a path is ignored by the rules of a file, or by the rules of the files above.  The path
+ * must be below the directory of that file.  If the parameter ignore is NULL, there are no rules.
  */
 bool gitignore_has(const struct gitignore *ignore, struct str path, bool is_dir);
 

@@ -2,8 +2,8 @@
  * globwalk - the request glob: lists the names below a directory that match a pattern.
  *
  * The pattern (text_glob) is compared with paths relative to the root of the request.  An absolute
- * pattern is compared with paths relative to "/".  The walk begins in the directory that the first
- * names of the pattern lead to, up to the first wildcard.  Directories that match are listed, too.
+ * pattern is compared with paths relative to "/".  The walk begins in the directory that the
+ * pattern names before its first wildcard.  Directories that match are listed, too.
  */
 #pragma once
 #include "worker/fileops.h"

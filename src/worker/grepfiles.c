@@ -35,7 +35,7 @@ struct subject {
 	uint64_t line;
 };
 
-/* Cut a long line between two characters. */
+/* Returns the beginning of a long line, which is cut between two characters. */
 static struct str beginning(struct str line)
 {
 	size_t len = GREPFILES_TEXT_MAX;
@@ -71,8 +71,8 @@ static int add_match(struct grep *grep, struct subject *subject, struct str line
 }
 
 /*
- * Search whole lines.  If last is set, no further line follows, so the lines after the last match
- * need not be counted.  Returns 1 if the reply is full.
+ * Search whole lines.  If 'last' is set, these are the last lines of the file, so the lines after
+ * the last match need not be counted.  Returns 1 if the reply is full.
  */
 static int search_lines(
 	struct grep *grep, struct subject *subject, struct str text, bool last, struct err *err)
@@ -133,7 +133,8 @@ static bool is_binary(const struct buf *block)
 }
 
 /*
- * Search an open file.  size is 0 if it is not known, as in /proc.  Returns 1 if the reply is full.
+ * Search an open file.  The parameter size is 0 if the size is not known, as in /proc.  Returns 1
+ * if the reply is full.
  */
 static int search_open(
 	struct grep *grep, struct subject *subject, int fd, off_t size, struct err *err)

@@ -1,10 +1,11 @@
 /*
  * grepfiles - the request grep: finds the lines that match a pattern, in files below a directory.
  *
- * The pattern is a regular expression of pcre2.  It is matched within one line, without its "\n" or
- * "\r\n".  A file with a NUL among its first bytes is binary and left out.  The search of any other
- * file ends at a NUL, and at a line longer than GREPFILES_LINE_MAX.  If include has no slash, it is
- * compared with the name of a file.  Otherwise it is compared with the path relative to the root.
+ * The pattern is a regular expression of pcre2.  It is matched within one line, without the "\n" or
+ * "\r\n" of the line.  A file with a NUL among its first bytes is binary and left out.  The search
+ * of any other file ends at a NUL, and at a line longer than GREPFILES_LINE_MAX.  Only files that
+ * match the glob 'include' of the request are searched.  A glob without a slash is compared with
+ * the name of a file, and any other glob with the path relative to the root.
  */
 #pragma once
 #include "worker/fileops.h"

@@ -10,7 +10,7 @@
 #include "worker/workerrun.h"
 
 #define POOL_MAX 64       /* maximum number of workers that wait */
-#define POOL_BUSY_MAX 256 /* connections that are served; more wait in the queue of the socket */
+#define POOL_BUSY_MAX 256 /* connections served at a time; others wait at the socket */
 
 /* Serve until SIGTERM or SIGINT.  Returns the same values as workerrun_main. */
 int pool_run(const struct workerrun *worker, const char *socket, unsigned size, struct err *err);

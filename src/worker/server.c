@@ -22,7 +22,7 @@ struct job {
 	struct arena arena;
 	struct wire_request request;
 	struct job *next; /* next job in the list of jobs with an id */
-	bool taken;       /* a thread works on it */
+	bool taken;       /* a thread works on the job */
 };
 
 struct server {
@@ -276,7 +276,7 @@ static void end_threads(struct server *server)
 /* ---------------------------------------------------------------- connection */
 
 /*
- * Handle one request.  Returns 1 if it was the last one.  A negative error means that the
+ * Handle one request.  Returns 1 if this was the last request.  A negative error means that the
  * connection must end.
  */
 static int take_request(struct server *server, struct str frame, struct err *err)

@@ -18,7 +18,7 @@ void ticket_init(struct ticket *ticket, int peer)
 
 /*
  * Whether the peer has closed the connection, so that no process reads an answer.  A peer that has
- * only shut down its sending side has not closed it.
+ * only shut down its sending side has not closed the connection.
  */
 static bool peer_is_gone(int fd)
 {

@@ -1,5 +1,5 @@
 /*
- * ticket - limits the work on a request: until its deadline, until it is cancelled, or until the
+ * ticket - ends the work on a request at its deadline, when the request is cancelled, or when the
  * peer has closed the connection.
  *
  * Long work calls ticket_check in its loops, which costs little.  Another thread may cancel the
@@ -15,7 +15,7 @@
 
 struct ticket {
 	_Atomic bool cancelled;
-	int peer;         /* a descriptor; the work ends when its other end is closed; -1: none */
+	int peer;         /* the connection; the work ends when the peer closes it; -1: none */
 	int64_t deadline; /* in the time of when_monotonic; 0: none */
 	unsigned asked;   /* number of calls of ticket_check */
 	int64_t next_look;

@@ -40,8 +40,8 @@ static const char *const codes[] = {
 /* ------------------------------------------------------------------ strings */
 
 /*
- * Returns the number of bytes that the character at text[i] takes in a JSON string.  *step is its
- * length in text.
+ * Returns the number of bytes that the character at text[i] takes in a JSON string.  *step becomes
+ * the length of the character in the text.
  */
 static size_t escaped_size(struct str text, size_t i, size_t *step)
 {
@@ -108,8 +108,8 @@ static size_t digits_of(unsigned char byte)
 }
 
 /*
- * Returns the number of bytes of content that fit into room bytes of a JSON array.  The array has
- * two brackets, the digits of each byte, and a comma between two numbers.
+ * Returns how many bytes of the content fit into 'room' bytes of a JSON array.  The array has two
+ * brackets, the digits of each byte, and a comma between two numbers.
  */
 static size_t fits_as_bytes(struct str content, size_t room)
 {
@@ -230,8 +230,8 @@ static const char *read_bytes(struct str json, struct arena *arena, size_t *len)
 /* The state while one JSON object is read into a struct. */
 struct reading {
 	struct arena *arena;
-	struct jsonread *object; /* all members except content */
-	struct str content;      /* the value of content, as JSON; ptr NULL: not given */
+	struct jsonread *object; /* all members except 'content' */
+	struct str content;      /* the value of 'content', as JSON; ptr NULL: not given */
 	char why[128];           /* message about the first wrong member; empty: none */
 };
 
@@ -253,8 +253,8 @@ static bool is_content(struct str key)
 }
 
 /*
- * Cut content out of the object, and parse the object without it.  As a tree of values, content
- * would need fifty bytes of memory for each of its bytes.
+ * Cut the member 'content' out of the object, and parse the rest of the object.  As a tree of
+ * values, the content would need fifty bytes of memory for each of its bytes.
  */
 static int take_apart(struct reading *reading, struct str json, struct err *err)
 {
@@ -325,8 +325,8 @@ static void take_bool(struct reading *reading, const char *name, bool required, 
 }
 
 /*
- * Read a member whose value must be one of words.  Returns its index in words.  Returns -1 if the
- * member is missing or wrong.
+ * Read a member whose value must be in the list 'words'.  Returns the index of the value in this
+ * list, or -1 if the member is missing or wrong.
  */
 static int take_word(struct reading *reading, const char *name, const char *const *words, size_t n,
 	bool required)
@@ -350,7 +350,7 @@ static void take_encoding(struct reading *reading, enum wire_encoding *out)
 }
 
 /*
- * Read a list of texts.  If nullable is set, an element may be null, and the ptr of its text is
+ * Read a list of texts.  If 'nullable' is set, an element may be null.  Its text then has the ptr
  * NULL.
  */
 static void take_texts(
@@ -436,8 +436,8 @@ static void take_id(struct reading *reading, bool required, struct str *out)
 }
 
 /*
- * Check that content is JSON.  This is needed if content was not read or was wrong, since it was
- * cut out without being parsed.
+ * Check that the member 'content' is JSON, since it was cut out without being parsed.  This is not
+ * needed if the content was decoded and all members are right.
  */
 static int check_content(const struct reading *reading, bool used, struct err *err)
 {
@@ -448,8 +448,8 @@ static int check_content(const struct reading *reading, bool used, struct err *e
 }
 
 /*
- * Returns the index of the object's kind in kinds.  Returns COUNT(kinds) if the kind is unknown,
- * and a negative error if the object has no kind.
+ * Returns the index of the object's kind in the table kinds.  Returns COUNT(kinds) if the kind is
+ * unknown, and a negative error if the object has no kind.
  */
 static int read_kind(const struct jsonread *object, struct err *err)
 {

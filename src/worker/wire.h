@@ -3,9 +3,9 @@
  *
  * JSON is written compactly, with the members in the order of the structs below, and strings as
  * serde_json writes them.  So programs with types derived by serde read and write the same bytes.
- * Members that were added to the protocol after those types are written only if they differ from
- * the default.  A reader ignores unknown keys, accepts members in any order, and treats null as a
- * missing optional member.
+ * Members that those types lack, because the protocol got them later, are written only if they
+ * differ from the default.  A reader ignores unknown keys, accepts members in any order, and treats
+ * null as a missing optional member.
  *
  * Names and texts are bytes.  A byte that is no part of valid UTF-8 is written as a lone surrogate,
  * \udc80..\udcff.  All texts that a reader returns are in the arena.
@@ -67,7 +67,7 @@ struct wire_match {
 	struct str path;
 	uint64_t line; /* from 1 */
 	struct str text;
-	bool cut; /* text is only the beginning of the line */
+	bool cut; /* 'text' is only the beginning of the line */
 };
 
 struct wire_reply {
@@ -95,9 +95,9 @@ struct wire_reply {
 
 /*
  * Read a request.  Fails with ERR_INVALID, or with ERR_LIMIT if the JSON nests too deeply.  *fault
- * is then the code of the error reply.  WIRE_INTERNAL means that json is not JSON, or not an object
- * with a kind.  In that case the connection must end.  After a request of an unknown kind or with
- * wrong members, the connection goes on, and the id is in out.
+ * is then the code of the error reply.  WIRE_INTERNAL means that the text is not JSON, or not an
+ * object with a kind.  In that case the connection must end.  After a request of an unknown kind or
+ * with wrong members, the connection goes on, and *out has the id.
  */
 int wire_read_request(struct str json, struct arena *arena, struct wire_request *out,
 	enum wire_code *fault, struct err *err);
@@ -107,5 +107,5 @@ void wire_write_reply(struct buf *out, const struct wire_reply *reply);
 
 /* Returns the number of bytes that a text takes as a JSON string, with its quotes. */
 size_t wire_text_size(struct str text);
-/* Returns the number of bytes of content that fit into room bytes of JSON, in this encoding. */
+/* Returns how many bytes of the content, in this encoding, fit into 'room' bytes of JSON. */
 size_t wire_content_fits(struct str content, enum wire_encoding encoding, size_t room);

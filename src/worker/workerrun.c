@@ -30,7 +30,8 @@ const struct param workerrun_params[] = {
 };
 
 /*
- * The policy of a worker that is given no policy.  It allows reading and writing in the workspace.
+ * The policy of a worker that is started without one.  This policy allows reading and writing in
+ * the workspace.
  */
 static const char default_policy[] =
 	"{\"fs\":{\"allow_read\":[\"$WORKSPACE\"],\"allow_write\":[\"$WORKSPACE\"]}}";
@@ -83,8 +84,8 @@ static int read_policy(const char *path, const char *workspace, struct arena *ar
 }
 
 /*
- * Find the true path of the workspace.  Also return the path that was given for it, if that path is
- * absolute.
+ * Find the true path of the workspace.  If the path that was given for the workspace is absolute,
+ * *given becomes a copy of that path.
  */
 static int find_workspace(const char *root, char **given, char **found, struct err *err)
 {
@@ -172,7 +173,7 @@ static int meet_peer(
 
 /*
  * Move descriptors 0 and 1 to other numbers, so that code that prints by mistake cannot damage a
- * frame.  Returns the input.  *out becomes the output.
+ * frame.  Returns the descriptor of the input. *out becomes the descriptor of the output.
  */
 static int take_standard(int *out, struct err *err)
 {

@@ -3,8 +3,8 @@
  * same policy.
  *
  * The worker reads its policy, waits for its peer, and puts itself under the policy
- * (selfconfine.h).  Only then does it read the first frame.  Without a policy, the worker serves
- * the workspace, for reading and writing, and no other files.
+ * (selfconfine.h).  Only then does the worker read the first frame.  Without a policy, the worker
+ * serves the workspace, for reading and writing, and no other files.
  */
 #pragma once
 #include <stdbool.h>
@@ -25,9 +25,12 @@ struct workerrun_request {
 };
 extern const struct param workerrun_params[];
 
-/* How the program that runs the worker informs people.  Each member is called by the worker. */
+/*
+ * Functions that the worker calls to inform people.  The program that runs the worker provides
+ * them.
+ */
 struct workerrun_face {
-	/* text is one line about a part that is not enforced */
+	/* 'text' is one line about a part of the policy that is not enforced */
 	void (*tell)(void *arg, const char *text);
 	void (*ready)(void *arg); /* peers can connect to the socket now */
 	void *arg;
@@ -51,8 +54,8 @@ struct workerrun {
 	const struct workerrun_face *face;
 };
 /*
- * Put this process under the policy.  The descriptor keep stays open.  Returns 0, a negative error,
- * or WORKERRUN_UNCONFINED with the missing layer in err.
+ * Put this process under the policy.  The descriptor 'keep' stays open.  Returns 0, a negative
+ * error, or WORKERRUN_UNCONFINED with the missing layer in err.
  */
 int workerrun_confine(const struct workerrun *worker, int keep, struct err *err);
 /* Serve one connection.  workerrun_confine must have been called in this process. */
