@@ -28,15 +28,15 @@ void buf_release(struct buf *buf);
 void buf_clear(struct buf *buf); /* make it empty, but keep its memory */
 void buf_add(struct buf *buf, const void *bytes, size_t len);
 void buf_adds(struct buf *buf, const char *text);
-/* Append a name to a path, with a '/' between the two unless one of them is empty. */
+/* Append a name to a path.  A '/' is put between them only if both have text. */
 void buf_add_name(struct buf *buf, struct str name);
 void buf_addf(struct buf *buf, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_addv(struct buf *buf, const char *fmt, __builtin_va_list ap)
 	__attribute__((format(printf, 2, 0)));
 
 /*
- * Make room for extra bytes behind the content, and return where they begin. len stays as it is.
- * Returns NULL if the content could get longer than max.
+ * Make room for 'extra' bytes behind the content, and return where they begin.  The length of the
+ * content stays as it is.  Returns NULL if the content could get longer than max.
  */
 char *buf_reserve(struct buf *buf, size_t extra);
 /* Shorten the content to len bytes.  Shorter content stays as it is. */

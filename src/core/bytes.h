@@ -1,8 +1,8 @@
 /*
  * bytes - the primitives of strata's disk formats: little-endian integers and LEB128 varints.
  *
- * They are written to a struct buf and read through a cursor.  The cursor remembers whether bytes
- * were missing or malformed, so a decoder checks only once, at the end.
+ * Numbers are written to a struct buf and read through a cursor.  The cursor remembers whether
+ * bytes were missing or malformed, so a decoder checks only once, at the end.
  */
 #pragma once
 #include <stdbool.h>

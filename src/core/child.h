@@ -1,9 +1,9 @@
 /*
- * child - a process that works for this one and ends with it.
+ * child - a process that works for this process, and ends when this process ends.
  *
  * Plain fork(2) has three problems.  The child of a killed process goes on although nobody needs
  * it.  The parent may be killed before the child has asked for a signal at the parent's end.  A
- * signal interrupts a wait.
+ * signal interrupts the parent's wait for the child.
  *
  * A child in another PID namespace cannot see whether its parent has changed: see process.h.
  */
@@ -28,9 +28,9 @@ void child_die_with(pid_t parent);
 int child_wait(pid_t pid);
 
 /*
- * Call work in a child process.  This is for work that a process cannot undo, such as entering a
- * namespace.  The result and the error are those of work.  If the child was killed, the result is
- * ERR_SYSTEM.
+ * Call the function 'work' in a child process.  This is for work that a process cannot undo, such
+ * as entering a namespace.  The result and the error are those of the function.  If the child was
+ * killed, the result is ERR_SYSTEM.
  */
 int child_do(int (*work)(void *arg, struct err *err), void *arg, struct err *err);
 /*

@@ -4,12 +4,12 @@
 
 struct diskuse {
 	uint64_t entries; /* names below the top */
-	uint64_t bytes;   /* on disk; each name of a file with N hard links counts 1/N of it */
+	uint64_t bytes;   /* on disk; each of a file's N hard links counts 1/N */
 	uint64_t unread;  /* directories that could not be read */
 };
 
 /*
- * Add the disk space of dirfd/name, and of everything below that name, to use.  Links are not
+ * Add to *use the disk space of dirfd/name and of everything below that name.  Links are not
  * followed, and other mounts are left out.  A missing name adds nothing.
  */
 void diskuse_add(int dirfd, const char *name, struct diskuse *use);

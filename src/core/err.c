@@ -9,7 +9,7 @@ static int set(struct err *err, enum err_code code, const char *fmt, va_list ap)
 {
 	char text[sizeof(err->text)];
 
-	/* Arguments may point into err->text, so the message is first made elsewhere. */
+	/* Arguments may point into err->text, so the message is first made in another buffer. */
 	vsnprintf(text, sizeof(text), fmt, ap);
 	memcpy(err->text, text, sizeof(text));
 	err->code = code;

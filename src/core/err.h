@@ -17,17 +17,17 @@ enum err_code {
 	ERR_INVALID,     /* the caller's input is malformed */
 	ERR_CORRUPT,     /* stored data cannot be decoded, or does not match its hash */
 	ERR_DENIED,      /* policy refused the operation */
-	ERR_UNSUPPORTED, /* this kernel or file system cannot do it */
+	ERR_UNSUPPORTED, /* this kernel or file system lacks a needed feature */
 	ERR_LIMIT,       /* a named limit would be exceeded */
-	ERR_BUSY,        /* another process holds what is needed */
+	ERR_BUSY,        /* another process holds a needed lock */
 	ERR_USAGE,       /* the command line is wrong */
 };
 
 struct err {
 	enum err_code code;
-	int errno_value; /* 0 unless code is ERR_SYSTEM */
+	int errno_value; /* only with ERR_SYSTEM; otherwise 0 */
 	char text[512];  /* the message, with the outermost context first */
-	char hint[256];  /* what the user can do about it; may be empty */
+	char hint[256];  /* what the user can do; may be empty */
 };
 
 /* Fill in err and return -code, so that callers can write: return err_set(err, ...). */
@@ -51,7 +51,7 @@ int err_set_number(struct err *err, int number, const char *fmt, ...)
  */
 int err_context(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
 
-/* Whether the error means that a disk is full, or the user's quota on a disk. */
+/* Whether the error means that a disk is full, or that the user's quota on a disk is used up. */
 bool err_is_full(const struct err *err);
 
 /*

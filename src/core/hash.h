@@ -14,14 +14,16 @@ struct hash {
 
 void hash_of(const void *bytes, size_t len, struct hash *hash);
 
-/* Hashes a content that is never complete in memory. */
+/*
+ * Computes the hash of a content piece by piece, so the content need not be in memory as a whole.
+ */
 struct hash_stream;
 struct hash_stream *hash_stream_new(void);
 void hash_stream_add(struct hash_stream *stream, const void *bytes, size_t len);
 void hash_stream_finish(struct hash_stream *stream, struct hash *hash); /* frees stream */
 
 const char *hash_hex(const struct hash *hash, char out[HASH_HEX]);
-/* Parse text into hash.  Returns false unless text is exactly 64 lower-case hex digits. */
+/* Read a hash as 64 lower-case hex digits.  Returns false if the text is anything else. */
 bool hash_parse(const char *text, struct hash *hash);
 
 static inline bool hash_eq(const struct hash *a, const struct hash *b)

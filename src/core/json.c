@@ -22,7 +22,10 @@ void json_release(struct json *json)
 	buf_release(&json->out);
 }
 
-/* Pass the next bytes of the document, which are in out, to the sink, and empty out. */
+/*
+ * Pass the bytes in the buffer out, which continue the document, to the sink.  Then empty the
+ * buffer.
+ */
 static void drain_buffer(struct json *json, struct buf *out)
 {
 	/*
@@ -113,8 +116,8 @@ void json_text(struct json *json, const char *key, const char *text)
 }
 
 /*
- * Append a number in decimal.  printf is so slow that a document of numbers would spend most of its
- * time in it.
+ * Append a number in decimal.  printf is slow: writing a document of numbers would spend most of
+ * its time there.
  */
 static void add_digits(struct buf *out, uint64_t value)
 {

@@ -1,11 +1,11 @@
 /*
  * json - writes JSON as a stream; jsonread.h reads JSON.
  *
- * The writer appends to a struct buf.  If it has a sink, it passes the buffer on when the buffer is
- * full, so a document of any length needs little memory.  The writer adds commas and line breaks
- * itself.  Keys are ASCII literals.  Raw bytes, such as file names, are written with the escapes of
- * docs/FORMAT.md: a byte that is not part of valid UTF-8 becomes one of the lone surrogates
- * \udc80..\udcff.
+ * The writer appends to a struct buf.  A writer with a sink passes the buffer on to the sink when
+ * the buffer is full, so a document of any length needs little memory.  The writer adds commas and
+ * line breaks itself.  Keys are ASCII literals.  Raw bytes, such as file names, are written with
+ * the escapes of docs/FORMAT.md: a byte that is not part of valid UTF-8 becomes one of the lone
+ * surrogates \udc80..\udcff.
  *
  *	json_open(&j, NULL, '{');  json_str(&j, "name", name);  json_close(&j);
  *
@@ -23,7 +23,7 @@
 
 struct json {
 	struct buf out;
-	int (*sink)(void *arg, const char *bytes, size_t len); /* NULL: all bytes stay in out */
+	int (*sink)(void *arg, const char *bytes, size_t len); /* NULL: all bytes stay in 'out' */
 	void *arg;
 	int depth;
 	bool pretty; /* one member per line, indented by two spaces */
@@ -45,10 +45,10 @@ void json_str(struct json *json, const char *key, struct str text);   /* raw byt
 void json_text(struct json *json, const char *key, const char *text); /* NULL gives null */
 void json_int(struct json *json, const char *key, int64_t value);
 void json_uint(struct json *json, const char *key, uint64_t value);
-void json_double(struct json *json, const char *key, double value); /* null unless finite */
+void json_double(struct json *json, const char *key, double value); /* null if not finite */
 void json_bool(struct json *json, const char *key, bool value);
 void json_none(struct json *json, const char *key);
-/* Write number, or null if it is not known. */
+/* Write a number, or null if the number is not known. */
 void json_number(struct json *json, const char *key, bool known, int64_t number);
 /* Write an array of n texts. */
 void json_texts(struct json *json, const char *key, const char *const *texts, size_t n);
@@ -62,8 +62,8 @@ void json_again(struct json *json, const char *key);
 void json_members(struct json *json, struct str members);
 
 /*
- * A position in the document.  json_rewind goes back to it and drops everything written after it.
- * The writer must have no sink.
+ * A position in the document.  json_rewind goes back to the position and drops everything behind
+ * it.  The writer must have no sink.
  */
 struct json_mark {
 	size_t len;
@@ -73,14 +73,14 @@ struct json_mark {
 struct json_mark json_mark(const struct json *json);
 void json_rewind(struct json *json, struct json_mark mark);
 /*
- * Returns the bytes written since a mark, or all bytes written.  A NUL follows, which the length
- * does not count.  The writer must have no sink.
+ * json_since returns the bytes written since a mark, and json_written returns all bytes.  A NUL
+ * follows, which the length does not count.  The writer must have no sink.
  */
 struct str json_since(const struct json *json, struct json_mark mark);
 struct str json_written(const struct json *json);
 /*
  * End a document: write a newline, and pass the rest of the buffer to the sink.  Returns 0.
- * Returns -1 if the document is incomplete because the sink failed or because out grew past its
+ * Returns -1 if the document is incomplete, because the sink failed or the buffer reached its
  * maximum.
  */
 int json_end(struct json *json);
@@ -97,5 +97,5 @@ int json_end(struct json *json);
 void json_part(struct json *part, const struct json *whole, bool first);
 void json_add_part(struct json *whole, struct json *part);
 
-/* Append text as a quoted JSON string, with the escapes described above. */
+/* Append a text as a quoted JSON string, with the escapes that the head of this file describes. */
 void json_quote(struct buf *out, struct str text);

@@ -68,7 +68,9 @@ static struct str rest_of(const struct parser *parser)
 	return (struct str){ parser->at, (size_t)(parser->end - parser->at) };
 }
 
-/* The length of the string at the start of text, with its quotes, or 0 if it has no end. */
+/*
+ * The length of the string at the start of a text, with both quotes, or 0 if the string has no end.
+ */
 static size_t string_length(struct str text)
 {
 	for (size_t i = 1; i < text.len; i++) {
@@ -154,7 +156,7 @@ static int parse_string(struct parser *parser, struct str *string)
 
 	if (!len)
 		return parser_fail(parser, "a string has no end");
-	/* No escape is shorter than the bytes it stands for, so len bytes are enough. */
+	/* An escape is at least as long as the bytes it stands for, so len bytes are enough. */
 	char *bytes = arena_alloc(parser->arena, len), *out = bytes;
 	const char *end = parser->at + len - 1;
 	for (parser->at++; parser->at < end;) {
@@ -181,7 +183,10 @@ static int parse_string(struct parser *parser, struct str *string)
 
 /* ------------------------------------------------------------ other scalars */
 
-/* Whether text is a JSON number.  If it is, *real says whether it has a fraction or an exponent. */
+/*
+ * Whether text is a JSON number.  If so, *real tells whether the number has a fraction or an
+ * exponent.
+ */
 static bool is_number(const char *text, bool *real)
 {
 	static const char digits[] = "0123456789";
@@ -223,7 +228,8 @@ static int parse_number(struct parser *parser, struct jsonread *value)
 	else
 		value->integer = strtoll(text, NULL, 10);
 	/*
-	 * A number too close to zero is read as the nearest double.  A number too large is refused.
+	 * A number that is too close to zero is read as the nearest double.  A number that is too
+	 * large is refused.
 	 */
 	bool nearest = parser->nearest && !real && len <= JSONREAD_NEAREST_MAX;
 	if (errno == ERANGE && !nearest && (!real || value->real > 1 || value->real < -1))
@@ -571,7 +577,7 @@ static bool drop_char(struct str *text, char c)
 	return true;
 }
 
-/* The length of the value at the start of text, or 0 if there is none or it has no end. */
+/* The length of the value at the start of a text, or 0 if no whole value is there. */
 static size_t value_length(struct str text)
 {
 	size_t i = 0, depth = 0;
@@ -588,7 +594,7 @@ static size_t value_length(struct str text)
 			depth--;
 		else if (!depth && memchr(",]} \t\r\n", c, 7))
 			return i;
-		else if (!depth) { /* a number or a word ends before one of the characters above */
+		else if (!depth) { /* only the characters listed above end a number or a word */
 			i++;
 			continue;
 		}

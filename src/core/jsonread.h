@@ -5,9 +5,10 @@
  * A text that is not exactly one JSON value (RFC 8259, UTF-8) is refused, and so is a text that
  * exceeds one of the limits below.  If an object has a key twice, only the last one counts.
  *
- * Strings are raw bytes, the inverse of core/json.h: each of the lone surrogates \udc80..\udcff
- * stands for one of the bytes 0x80..0xff.  So a file name that is not UTF-8 is read as the bytes
- * that were written.  Other lone surrogates are refused.  A key is UTF-8 without NUL.
+ * Strings are read as raw bytes, the reverse of what core/json.h writes: each of the lone
+ * surrogates \udc80..\udcff stands for one of the bytes 0x80..0xff.  So a file name that is not
+ * UTF-8 is read as the bytes that were written.  Other lone surrogates are refused.  A key is UTF-8
+ * without NUL.
  */
 #pragma once
 #include <stdbool.h>
@@ -40,8 +41,8 @@ struct jsonread *jsonread_new(struct str text, struct err *err);
 /* As jsonread_new, but for a text of up to max bytes instead of JSONREAD_SIZE_MAX. */
 struct jsonread *jsonread_new_max(struct str text, size_t max, struct err *err);
 /*
- * As jsonread_new, but an integer that does not fit an int64_t is read as the nearest one that
- * does.  A number of more than JSONREAD_NEAREST_MAX characters is refused.
+ * As jsonread_new, but an integer that does not fit an int64_t is read as the nearest integer that
+ * fits.  A number of more than JSONREAD_NEAREST_MAX characters is refused.
  */
 struct jsonread *jsonread_new_nearest(struct str text, struct err *err);
 #define JSONREAD_NEAREST_MAX 64
@@ -61,8 +62,8 @@ struct jsonread_place {
 	size_t line, column; /* from 1; columns are bytes */
 };
 /*
- * Returns where a value begins in the text that it was read from.  The place of a member is that of
- * its key.  The place of the root is the start of the text.
+ * Returns where a value begins in the text that it was read from.  The place of a member is the
+ * place of its key.  The place of the root is the start of the text.
  */
 struct jsonread_place jsonread_place(const struct jsonread *value, struct str text);
 /* Returns the value of a member as it stands in the text that it was read from. */
@@ -71,8 +72,8 @@ struct str jsonread_raw(const struct jsonread *member, struct str text);
 bool jsonread_is_repeated(const struct jsonread *member);
 
 /*
- * The number of items of an array or of members of an object; 0 for any other value.  Their index
- * is their position in the text.
+ * The number of items of an array, or of members of an object; 0 for any other value.  Items and
+ * members have indexes in the order of the text.
  */
 size_t jsonread_count(const struct jsonread *value);
 const struct jsonread *jsonread_item(const struct jsonread *value, size_t index);
@@ -105,11 +106,11 @@ struct jsonread_parts {
 	struct str rest;
 	bool object, begun;
 };
-/* Begin with a text.  Returns ERR_INVALID unless it begins like an object or an array. */
+/* Begin with a text.  Returns ERR_INVALID if the text does not begin like an object or an array. */
 int jsonread_parts_init(struct jsonread_parts *parts, struct str text, struct err *err);
 /*
- * Get the next part.  Returns 1, 0 at the end, or negative.  *key is the text between the quotes,
- * with its escapes; in an array it is empty.
+ * Get the next part.  Returns 1, 0 at the end, or a negative error. *key becomes the text between
+ * the quotes of the key, with its escapes.  In an array, *key becomes empty.
  */
 int jsonread_parts_next(
 	struct jsonread_parts *parts, struct str *key, struct str *value, struct err *err);

@@ -28,8 +28,8 @@ struct library_function {
 
 struct library {
 	const char *purpose; /* for messages, as in "no git support" */
-	const char *file;    /* its soname */
-	const char *package; /* the package that contains it */
+	const char *file;    /* soname of the library */
+	const char *package; /* package that contains the library */
 	const struct library_function *functions;
 	size_t n_functions;
 	/* called when all functions are set; returns false on failure; may be NULL */
@@ -40,8 +40,8 @@ struct library {
 };
 
 /*
- * Load the library, unless an earlier call has tried that.  May be called by any thread.  Returns
- * ERR_UNSUPPORTED, with a hint that names the package, when the file or a function is missing or
- * when start returned false.
+ * Load the library.  If an earlier call has tried that, return its result.  May be called by any
+ * thread.  Returns ERR_UNSUPPORTED, with a hint that names the package, when the file or a function
+ * is missing or when start returned false.
  */
 int library_need(struct library *library, struct err *err);

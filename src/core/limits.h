@@ -4,7 +4,7 @@
 /*
  * Raise the limits for stack and open files as far as allowed, since a deep tree needs a descriptor
  * and a stack frame for each level.  Also ignore SIGXFSZ, so that a write past the file size limit
- * fails like one to a full disk.
+ * fails like a write to a full disk.
  */
 void limits_raise(void);
 struct rlimit;

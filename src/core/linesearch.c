@@ -12,7 +12,7 @@ struct linesearch {
 	struct regex *regex; /* matches one line */
 	struct regex *many;  /* searches many lines at once; may be NULL */
 	struct buf required;
-	bool literal; /* the pattern is exactly the text in required */
+	bool literal; /* the pattern is exactly the text in 'required' */
 };
 
 /* ------------------------------------------------------- the required text */
@@ -20,7 +20,7 @@ struct linesearch {
 /* The state of reading a pattern, to find the longest text that every match must contain. */
 struct reading {
 	struct str rest;
-	struct buf run; /* the plain text directly before rest */
+	struct buf run; /* the plain text directly before 'rest' */
 	struct buf *best;
 	bool plain; /* the pattern has been nothing but plain text so far */
 };
@@ -84,8 +84,8 @@ static size_t group_length(struct str text)
 }
 
 /*
- * Remove the last character of run, since the quantifier after it allows a match without this
- * character.
+ * Remove the last character of a plain text, since the quantifier after this character allows a
+ * match without it.
  */
 static void drop_character(struct buf *run)
 {
@@ -116,8 +116,8 @@ static bool read_escape(struct reading *reading)
 }
 
 /*
- * Read the next element of a pattern.  Returns false for an element after which no statement about
- * the text of every match is possible.
+ * Read the next element of a pattern.  Returns false if the element is of a kind that this file
+ * cannot judge, so that no text is known to be in every match.
  */
 static bool read_element(struct reading *reading)
 {
@@ -208,9 +208,9 @@ void linesearch_freep(struct linesearch **search)
 }
 
 /*
- * Find the text that every match contains.  If it contains a newline, no line can match.  If it
- * contains a carriage return, it may extend into the end of a line.  So only a pattern without both
- * can be found by its text alone.
+ * Find the text that every match contains.  A text with a newline is in no line.  A text with a
+ * carriage return may extend into the end of a line.  So a literal pattern is found by its text
+ * alone only if it has neither of these characters.
  */
 static void find_required(struct linesearch *search, struct str pattern, unsigned flags)
 {
@@ -257,7 +257,7 @@ struct linesearch *linesearch_again(const struct linesearch *search, struct err 
 
 /*
  * Returns the line that contains the position 'at', without its line end.  'from' is the beginning
- * of a line at or before this one.  *next becomes the position after the line.
+ * of that line or of an earlier line.  *next becomes the position after the line.
  */
 static struct str line_around(
 	const struct linesearch *search, struct str text, size_t from, size_t at, size_t *next)
@@ -274,8 +274,8 @@ static struct str line_around(
 }
 
 /*
- * Find the first position from 'at' on whose line may match.  Returns 1 and sets *found, or 0 if
- * there is none, or a negative error.
+ * Find the first position, at or after 'at', that is in a line that may match.  Returns 1 and sets
+ * *found; 0 if no such line is left; or a negative error.
  */
 static int next_candidate(
 	struct linesearch *search, struct str text, size_t at, size_t *found, struct err *err)

@@ -15,7 +15,7 @@
 enum linesearch_flags {
 	LINESEARCH_IGNORE_CASE = 1 << 0,
 	LINESEARCH_LITERAL = 1 << 1, /* the pattern is a plain string */
-	LINESEARCH_DROP_CR = 1 << 2, /* a line ends at "\r\n", too, and not only at "\n" */
+	LINESEARCH_DROP_CR = 1 << 2, /* a line ends not only at "\n", but also at "\r\n" */
 };
 
 struct linesearch;
@@ -33,9 +33,9 @@ void linesearch_free(struct linesearch *search);
 void linesearch_freep(struct linesearch **search);
 
 /*
- * Find the first matching line from *at on, where a line must begin.  Returns 1 and sets *hit; 0 if
- * no line matches; or ERR_LIMIT if a line takes too many steps to match.  With 1 and ERR_LIMIT,
- * hit->line is the line, and *at becomes the position behind the line.
+ * Find the first line that matches, from the position *at on, where a line must begin.  Returns 1
+ * and sets *hit; 0 if no line matches; or ERR_LIMIT if a line takes too many steps to match.  If
+ * the result is 1 or ERR_LIMIT, hit->line becomes that line, and *at the position behind it.
  */
 int linesearch_next(struct linesearch *search, struct str text, size_t *at,
 	struct linesearch_hit *hit, struct err *err);
@@ -44,7 +44,7 @@ int linesearch_next(struct linesearch *search, struct str text, size_t *at,
 uint64_t linesearch_count(const char *from, const char *to);
 
 /*
- * Set out to a text that every match of pattern contains.  out stays empty if no such text is
- * known.  *all becomes true if the pattern consists only of this text.
+ * Put a text that every match of the pattern contains into 'out', which stays empty if no such text
+ * is known.  *all becomes true if the pattern consists only of this text.
  */
 void linesearch_required(struct str pattern, struct buf *out, bool *all);

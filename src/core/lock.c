@@ -34,8 +34,8 @@ static void name_holder(int fd, const char *what)
 }
 
 /*
- * Wait for the lock.  Returns 1 when it is taken, 0 if it is not free by the time until, or
- * negative.
+ * Wait for the lock.  Returns 1 when this process has the lock, 0 if another process still has it
+ * at the time 'until', or a negative error.
  */
 static int wait_for(int fd, const char *name, enum lock_mode mode, int64_t until, struct err *err)
 {

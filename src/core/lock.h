@@ -21,8 +21,8 @@ enum lock_mode { LOCK_SHARED, LOCK_EXCLUSIVE };
 /*
  * Take the lock of the file dirfd/name, and wait for it up to wait_ms.  The file is made if it is
  * missing.  Returns the descriptor that holds the lock, or ERR_BUSY with a message that names the
- * holder.  The text what, such as "commit", is stored in the file.  Waiting processes show this
- * text as the work of the holder.
+ * holder.  The text in 'what', such as "commit", is stored in the file.  Waiting processes show
+ * this text as the work of the holder.
  */
 int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, const char *what,
 	struct err *err);

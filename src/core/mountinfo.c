@@ -7,7 +7,7 @@ static bool is_octal(char c)
 	return c >= '0' && c <= '7';
 }
 
-/* Replace the kernel's \ooo for space, tab, newline and backslash, in place. */
+/* Decode, in place, the \ooo that the kernel writes for a space, tab, newline or backslash. */
 static char *unescape(char *text)
 {
 	char *to = text;
@@ -26,7 +26,7 @@ static char *unescape(char *text)
 	return text;
 }
 
-/* "36 35 98:0 /root /mount/point rw,noatime master:1 - ext4 /dev/root rw" */
+/* Parse, for example, "36 35 98:0 /root /mount/point rw,noatime master:1 - ext4 /dev/root rw". */
 static bool parse_line(char *line, struct mountinfo *mount)
 {
 	const char *tag;

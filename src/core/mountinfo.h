@@ -8,7 +8,7 @@ struct mountinfo {
 	char *root;   /* the directory of its file system that is mounted */
 	char *point;  /* the mount point */
 	char *type;
-	char *source; /* the device or, for a file system such as ZFS, its own name; may be "" */
+	char *source; /* the device, or for ZFS and the like a name of its own; may be "" */
 };
 
 /*

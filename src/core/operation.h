@@ -28,7 +28,7 @@ enum op_flags {
 	OP_DESTROYS = 1 << 7,   /* with OP_WRITES: history or files are gone for good afterwards */
 	OP_EXECUTES = 1 << 8,   /* runs a command in the sandbox; makes a node when it ends */
 	OP_OWNER = 1 << 9,      /* only the owner of a workspace performs it: owner/methods.c */
-	OP_AT_ONCE = 1 << 10,   /* with OP_OWNER: never waits until other requests are answered */
+	OP_AT_ONCE = 1 << 10,   /* with OP_OWNER: answered at once, even if other requests wait */
 	OP_INTERNAL = 1 << 11,  /* called by other strata processes; not in lists of operations */
 	OP_OWNERLESS = 1 << 12, /* without an owner, 'strata ctl' does the work itself */
 };
@@ -46,7 +46,7 @@ struct op {
 	const char *result; /* shape of the other members of the result; NULL: none */
 	/* Check that the parameters fit together, before anything is opened; may be NULL. */
 	int (*check)(const void *request, struct err *err);
-	/* Return the access that a request needs; NULL if all requests need the same. */
+	/* Return the access that a request needs.  NULL: all requests need 'access'. */
 	unsigned (*access_for)(const void *request);
 	/*
 	 * Whether a request frees space on the disk, and so must work even when the disk is full;

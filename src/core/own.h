@@ -7,7 +7,7 @@
  *	owned_mem char *name = NULL;
  *	owned(buf_release) struct buf out = BUF_INIT;
  *
- * It is released when the scope of the variable ends, unless it is handed on before:
+ * At the end of the variable's scope its value is released, unless it was handed on earlier:
  *
  *	return take_fd(&fd);
  */

@@ -11,8 +11,8 @@
 
 #define QUEUE_SIZE 64
 /*
- * Waking a thread can cost more than a job does.  So threads are woken when this many jobs are
- * queued, or when the submitting thread has to wait.
+ * Waking a thread can take longer than a job.  So threads are woken when this many jobs are queued,
+ * or when the submitting thread has to wait.
  */
 #define WAKE_AT 8
 
@@ -104,7 +104,7 @@ struct par *par_new(unsigned threads)
 	return par;
 }
 
-/* Start the threads.  They are started only with the first job, since often there is none. */
+/* Start the threads.  This is done with the first job, since often there is no job. */
 static void start_threads(struct par *par)
 {
 	struct err ignored = { 0 };

@@ -323,7 +323,7 @@ static int read_value(const struct param_reader *reader, const struct param *par
 }
 
 /*
- * Returns the value that object has for a parameter, or NULL.  A value that is null counts as
+ * Returns the value that an object has for a parameter, or NULL.  A value that is null counts as
  * absent.
  */
 static const struct jsonread *value_of(const struct jsonread *object, const struct param *param)
@@ -395,7 +395,7 @@ static void add_value(
 
 /*
  * Write the list of all values of a key that may be given several times.  If the first value is
- * itself a JSON list or object, it is written instead.
+ * itself a JSON list or object, that value is written instead of the list.
  */
 static void add_list(
 	struct json *out, const char *key, const struct param_texts *pairs, const char *first)
@@ -464,8 +464,7 @@ static void write_value(struct json *out, const struct param *param, const void 
 	case PARAM_COUNT:
 	case PARAM_BYTES:
 		/*
-		 * A value equal to the default is left out, since a reader fills in the default
-		 * again.
+		 * A value equal to the default is left out, since param_read fills in the default.
 		 */
 		if (*(const int64_t *)slot && *(const int64_t *)slot != param->fallback)
 			json_int(out, param->name, *(const int64_t *)slot);

@@ -39,7 +39,7 @@ enum param_flags {
 	PARAM_REQUIRED = 1 << 0,
 	PARAM_POSITIONAL = 1 << 1,   /* takes a word that is no option, in the order of the list */
 	PARAM_AFTER_DASHES = 1 << 2, /* PARAM_TEXTS: takes all words after "--" */
-	PARAM_REST = 1 << 3,         /* PARAM_TEXTS: all words from the first that is no option */
+	PARAM_REST = 1 << 3,         /* PARAM_TEXTS: takes all words from the first non-option on */
 	PARAM_FROM_ZERO = 1 << 4,    /* PARAM_INT, PARAM_BYTES: 0 is a value, too */
 	PARAM_STDOUT = 1 << 5, /* PARAM_TEXT: "-" is the standard output of the caller, if any */
 	PARAM_STDIN = 1 << 6,  /* PARAM_TEXT: "-" is the standard input of the caller, if any */
@@ -86,7 +86,8 @@ struct param_reader {
 	void *request;              /* zeroed by the caller */
 	bool lenient;               /* ignore keys that match no parameter */
 	/*
-	 * Fill in the value of a type that only the caller knows. slot is its place in the request.
+	 * Fill in a value of a type that only the caller knows.  'slot' points to the value in the
+	 * request.
 	 */
 	int (*resolve)(
 		void *arg, const struct param *param, struct str text, void *slot, struct err *err);
@@ -95,24 +96,24 @@ struct param_reader {
 
 /*
  * Fill in the request from the members of object.  A member that is null counts as not given; if
- * object is NULL, nothing is given.  Returns ERR_USAGE for an unknown key, ERR_INVALID for a wrong
- * type or a missing parameter.
+ * 'object' is NULL, no parameter is given.  Returns ERR_USAGE for an unknown key, ERR_INVALID for a
+ * wrong type or a missing parameter.
  */
 int param_read(const struct param_reader *reader, const struct jsonread *object, struct err *err);
 
 /*
  * Write KEY=VALUE pairs as members of the object that is open in out.  The value of a text
  * parameter is written as a string.  Any other value is written as JSON if it can be read as JSON,
- * else as a string. name is the name of the operation, as in param_reader; a key that no parameter
- * has is then refused.  If name is NULL, such a key is accepted here, and the reader of the object
- * refuses it.
+ * else as a string. The parameter name is the name of the operation, as in param_reader.  If it is
+ * NULL, a key that no parameter has is accepted here, and the reader of the object refuses it.
+ * Otherwise such a key is refused here.
  */
 int param_add_pairs(const char *name, const struct param *params, const struct param_texts *pairs,
 	struct json *out, struct err *err);
 
 /*
- * Read a list of texts, one text, or an object, whose members become NAME=VALUE. key is the
- * parameter's name in messages.
+ * Read a list of texts, one text, or an object, whose members become NAME=VALUE. 'key' is the name
+ * that messages use.
  */
 int param_read_texts(const char *key, const struct jsonread *value, struct arena *arena,
 	struct param_texts *texts, struct err *err);
@@ -135,7 +136,7 @@ int param_text_descriptor(const char *text);
 /* The first parameter whose value is a descriptor of the caller, or NULL. */
 const struct param *param_with_descriptor(const struct param *params, const void *request);
 const struct param *param_find(const struct param *params, const char *name); /* or NULL */
-/* Set each parameter of a request to the value that it has when it is not given. */
+/* Set each member of a request to the default of its parameter. */
 void param_defaults(const struct param *params, void *request);
 /* The kind of value that a parameter takes, as a word for people such as "TEXT". */
 const char *param_wants(const struct param *param);

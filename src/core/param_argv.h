@@ -9,7 +9,7 @@
  * copied: they point into argv.  Returns ERR_USAGE with a message of one line, which says how the
  * command line must look.
  *
- * A missing parameter is the last mistake that is reported.  It is not reported if *help is set.
+ * A missing parameter is reported only if there is no other mistake, and never if *help is set.
  * 'help' points to a flag among the options of 'face'.
  */
 int param_argv_read(const struct param_reader *reader, const struct param_reader *face,

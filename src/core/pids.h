@@ -3,9 +3,9 @@
 #include "core/err.h"
 
 /*
- * Call visit for each process or thread that proc lists, in numeric order.  proc is a descriptor of
- * /proc or of /proc/PID/task, and stays open.  A negative result of visit ends the listing and is
- * returned.
+ * Call the function 'visit' for each process or thread in the directory 'proc', in numeric order.
+ * 'proc' is a descriptor of /proc or of /proc/PID/task, and stays open.  A negative result of
+ * 'visit' ends the listing and is returned.
  */
 int pids_each(int proc, int (*visit)(void *arg, int proc, int pid, struct err *err), void *arg,
 	struct err *err);

@@ -28,9 +28,8 @@ static int move_to_free_name(struct place *place)
 }
 
 /*
- * Exchange the names again.  This is called when the check after the first exchange has found
- * another file than the old one.  'made' is the inode number of the new file, which is then
- * removed.
+ * Exchange the names again, and remove the new file, whose inode number is 'made'.  This is called
+ * when the check after the first exchange has found a file that is not the old file.
  */
 static int undo_exchange(const struct place *place, uint64_t made)
 {

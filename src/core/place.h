@@ -2,8 +2,9 @@
  * place - renames a new file from its temporary name to its own name, without losing a file that
  * another program has put there meanwhile.
  *
- * The new file and the old one exchange their names.  Then the old file, which now has the
- * temporary name, is checked once more.  No program can reach it there by its own name.
+ * The new file and the old file exchange their names.  Then the old file, which now has the
+ * temporary name, is checked once more.  By now no program can open the old file by its former
+ * name.
  */
 #pragma once
 #include <stdbool.h>

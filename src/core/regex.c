@@ -32,7 +32,7 @@ struct regex {
 	size_t seen; /* bytes searched while interpreted */
 };
 
-/* mem_alloc ends the program when memory runs out, so pcre2 never reports that. */
+/* mem_alloc ends the program when memory runs out, so pcre2 never sees a failure. */
 static void *allocate_memory(size_t size, void *unused)
 {
 	return mem_alloc(size);

@@ -34,9 +34,10 @@ void regex_freep(struct regex **regex); /* for owned() */
  * there is no match; or ERR_LIMIT.
  *
  * When backtracking reaches the match limit, the text is matched again without backtracking (DFA).
- * This finds the longest match instead of the first.  If the pattern does not allow it, or if the
+ * This finds the longest match instead of the first.  If the pattern does not allow this, or if the
  * text is long, the result is ERR_LIMIT.
  *
- * A pattern in UTF-8 matches no bytes that are not UTF-8; the text between such bytes is searched.
+ * A pattern in UTF-8 matches only valid UTF-8.  Invalid bytes are skipped, and the text between
+ * them is searched.
  */
 int regex_find(struct regex *regex, struct str text, size_t *start, size_t *end, struct err *err);

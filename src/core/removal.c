@@ -81,7 +81,7 @@ static bool move_to_top(struct walk *walk, int dirfd, const char *name)
 	return r == 0;
 }
 
-/* Empty fd, which is dirfd/name, and remove it. */
+/* Empty and remove the directory dirfd/name, which is open as fd. */
 static bool remove_emptied(struct walk *walk, int dirfd, const char *name, int fd, unsigned depth)
 {
 	int passes = 0;
@@ -136,7 +136,7 @@ static bool remove_name(struct walk *walk, int dirfd, const char *name, unsigned
 	return remove_directory(walk, dirfd, name, depth, errno);
 }
 
-/* Remove each name in an open directory.  Returns true if none is left. */
+/* Remove each name in an open directory.  Returns true if no name is left. */
 static bool empty_directory(struct walk *walk, int fd, unsigned depth)
 {
 	owned(at_list_closep) DIR *list =

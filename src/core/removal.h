@@ -3,7 +3,7 @@
  *
  * Nothing outside the tree is touched: symbolic links are not followed, and mounts stay and are
  * reported.  A directory that this process owns but may not write is made writable first.  If a
- * name cannot be removed, the others still are.
+ * name cannot be removed, the other names are still removed.
  *
  * A tree may be deeper than the number of descriptors that a process can have.  So very deep
  * directories are first moved up to the top.
@@ -34,7 +34,7 @@ struct removal {
 #define REMOVAL_GONE ".gone-"
 
 /*
- * Remove a name and everything below it; the name may be missing.  Returns 0, or -errno of the
- * first name that could not be removed.
+ * Remove a file or directory and everything below it; the name may be missing.  Returns 0, or
+ * -errno of the first name that could not be removed.
  */
 int removal_run(struct removal *removal, int dirfd, const char *name);

@@ -54,7 +54,7 @@ static void release_steps(struct steps *steps)
 
 /*
  * Put the target of a link in front of the rest of the path.  Links in /proc are not followed,
- * since most of them are magic links, and no call tells which ones are not.
+ * since most of them are magic links, and no call tells magic links from others.
  */
 static int follow_link(struct steps *steps, int fd)
 {

@@ -1,5 +1,6 @@
 /*
- * resolve - opens paths below a directory that come from outside, and may follow links.
+ * resolve - opens a path below a directory, and may follow links.  The path may come from another
+ * program.
  *
  * Unlike at.h, resolve follows symbolic links as far as the caller allows.  The kernel (openat2)
  * makes sure that the result lies below the directory at the moment of opening.  Where openat2 is

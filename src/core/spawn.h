@@ -3,7 +3,7 @@
  *
  * The program is started from a list of arguments, never by a shell, and with the resource limits
  * that this process had at its start.  The program leads a process group of its own.  The kernel
- * kills it when this process ends.
+ * kills the program when this process ends.
  */
 #pragma once
 #include <sys/types.h>
@@ -16,8 +16,8 @@ struct spawned {
 };
 
 /*
- * Start the program at path.  argv ends with NULL.  streams are the descriptors for its stdin,
- * stdout and stderr.  Fails if the program cannot be executed.
+ * Start the program at path.  argv ends with NULL.  'streams' has the descriptors for the program's
+ * stdin, stdout and stderr.  Fails if the program cannot be executed.
  */
 int spawn_start(const char *path, const char *const *argv, const int streams[3],
 	struct spawned *spawned, struct err *err);

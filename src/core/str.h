@@ -39,7 +39,7 @@ static inline bool str_starts(struct str text, struct str prefix)
 	return text.len >= prefix.len && !memcmp(text.ptr, prefix.ptr, prefix.len);
 }
 
-/* Whether a path is dir or lies below it. */
+/* Whether a path is the directory dir or lies below dir. */
 static inline bool str_within(struct str path, struct str dir)
 {
 	return str_starts(path, dir) && (path.len == dir.len || path.ptr[dir.len] == '/');

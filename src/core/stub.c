@@ -28,8 +28,8 @@ bool stub_has_size(const struct statx *stx)
 }
 
 /*
- * Check the signs of a stub that can be checked without a system call.  Few files other than stubs
- * have these signs, so the mark has to be read for few other files.
+ * Whether a file may be a stub, as far as its attributes show.  Few other files have the time and
+ * size of a stub, so the mark is rarely read in vain.
  */
 static bool may_be_stub(const struct statx *stx)
 {

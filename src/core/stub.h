@@ -2,15 +2,15 @@
  * stub - a name that exists only so that something can be mounted on it.
  *
  * A policy protects names that do not exist yet.  The kernel can only protect a name by a mount,
- * and a mount needs an existing file or directory.  So an empty one is made, and removed when the
- * program has ended.  A capture ignores it.
+ * and a mount needs an existing file or directory.  So an empty file or directory is made, and
+ * removed when the program has ended.  Captures ignore stubs.
  *
- * One stub is not empty: .git/commondir.  If the file exists, git reads it.  So it has the line
- * ".", which means the same to git as a missing file.
+ * One stub is not empty: .git/commondir.  If this file exists, git reads it.  So the stub has the
+ * line ".", which means the same to git as a missing file.
  *
  * An extended attribute marks a stub.  A stub also has a modification time that few other files
- * have, so that the attribute has to be read for few files.  When a program makes something in a
- * stub that is a directory, the time changes, and the directory is no longer a stub.
+ * have, so that the attribute has to be read for few files.  When a program makes a file in a stub
+ * that is a directory, the time of the directory changes, and the directory is no longer a stub.
  * sandbox/mountstub.h makes and removes stubs, and locks those that are needed.
  */
 #pragma once
@@ -24,11 +24,14 @@
 
 /* Whether a file has the size of a stub. */
 bool stub_has_size(const struct statx *stx);
-/* Mark a name that was just made. */
+/* Give the mark of a stub to a file or directory that was just made. */
 int stub_mark(int dirfd, const char *name);
-/* Whether a name is a stub, or was one a moment ago.  stx is the result of at_name_stat for it. */
+/*
+ * Whether a name is a stub, or was a stub a moment ago.  stx is the result of at_name_stat for the
+ * name.
+ */
 bool stub_is(int dirfd, const char *name, const struct statx *stx);
-/* Whether no file exists at an absolute path, or only a stub of another program's policy. */
+/* Whether an absolute path leads to no file, or only to a stub of another program's policy. */
 bool stub_or_nothing(const char *path);
 /*
  * Remove a stub that no program needs, such as one that a killed process has left.  The directory

@@ -2,7 +2,7 @@
  * Globs are matched by backtracking over the pattern itself; nothing is compiled or allocated.  A
  * failed attempt returns how much it rules out: a match at this place only, or also a match at any
  * later place.  In the second case, the wildcard that started the attempt gives up at once, and
- * does not try every longer match.  Without this, the time could grow exponentially.
+ * does not try every longer match.  Without this knowledge, the time could grow exponentially.
  */
 #include "core/text.h"
 
@@ -43,7 +43,7 @@ size_t text_utf8_length(struct str text)
 	if (lead >= 0xc2 && lead <= 0xdf)
 		return is_tail(text, 1, 2) ? 2 : 0;
 	if (lead >= 0xe0 && lead <= 0xef) {
-		/* Overlong forms and surrogates are refused by the second byte. */
+		/* The second byte shows overlong forms and surrogates, which are refused. */
 		if ((lead == 0xe0 && next < 0xa0) || (lead == 0xed && next > 0x9f))
 			return 0;
 		return is_tail(text, 1, 3) ? 3 : 0;
@@ -245,8 +245,8 @@ struct rest {
  */
 enum verdict {
 	NO_MATCH,
-	NO_MATCH_IN_NAME, /* neither here nor later, up to and including the next '/' */
-	NO_MATCH_AT_ALL,  /* neither here nor at any later place */
+	NO_MATCH_IN_NAME, /* no match at this or any later place up to the next '/', included */
+	NO_MATCH_AT_ALL,  /* no match at this or any later place */
 	MATCH,
 };
 
@@ -377,7 +377,7 @@ static bool match_braces(struct glob *glob, struct str pattern, const struct res
 	return true;
 }
 
-/* The length of the [class] at the start of pattern, or 0 if it is not closed. */
+/* The length of the [class] at the start of a pattern, or 0 if its bracket is not closed. */
 static size_t class_length(struct glob *glob, struct str pattern)
 {
 	size_t i = 1;
@@ -539,7 +539,7 @@ void text_base64(struct buf *out, struct str bytes)
 
 /*
  * Decode four digits, of which the last may be padding, to the bits of three bytes.  Returns false
- * if they are malformed.
+ * if the digits are malformed.
  */
 static bool base64_group(const char *group, size_t padding, uint32_t *bits)
 {

@@ -13,16 +13,16 @@ size_t text_utf8_prefix(struct str text);
 bool text_is_utf8(struct str text);
 
 /*
- * Append a name in a form for terminals and for readers of lines.  A name stays as it is if it is
- * printable UTF-8 without quotes, backslashes and control characters.  Any other name is put in
- * double quotes with the escapes \n \t \" \\ and \ooo (octal), as git does.  The output never has a
- * raw control character, so a file name cannot control a terminal or forge a line.
+ * Append a name in a form for terminals and for programs that read lines.  A name stays as it is if
+ * it is printable UTF-8 without quotes, backslashes and control characters.  Any other name is put
+ * in double quotes with the escapes \n \t \" \\ and \ooo (octal), as git does.  The output never
+ * has a raw control character, so a file name cannot control a terminal or forge a line.
  */
 void text_quote(struct buf *out, struct str name);
 
 /* Append bytes as base64 with padding (RFC 4648). */
 void text_base64(struct buf *out, struct str bytes);
-/* Decode base64.  Returns false, and leaves out unchanged, if text is not valid base64. */
+/* Decode base64.  If the text is not valid base64, returns false and appends nothing. */
 bool text_unbase64(struct buf *out, struct str text);
 
 /* Write a size for people, such as "4.2 KiB", into out, and return out. */
@@ -41,7 +41,7 @@ bool text_parse_size(const char *text, uint64_t *bytes);
  * that is not closed stands for itself.
  *
  * In practice the time grows linearly.  A match that needs more than TEXT_GLOB_STEPS steps of
- * backtracking is given up as no match.
+ * backtracking counts as no match.
  */
 #define TEXT_GLOB_STEPS 100000
 bool text_glob(struct str pattern, struct str path);

@@ -5,7 +5,7 @@
  *             line without one differs from the same line with one
  *   trim      the common lines at both ends
  *   intern    give equal lines equal numbers, and set aside lines that only one
- *             side has: they are changed, whatever the rest is
+ *             side has, since these are changed in any case
  *   compare   what is left, as sequences of numbers (E. Myers, "An O(ND)
  *             Difference Algorithm and its Variations", 1986, section 4b):
  *             search from both corners at once until the searches meet, split
@@ -111,8 +111,8 @@ static void interns_init(struct interns *interns, size_t lines)
 		.mask = size - 1,
 	};
 	/*
-	 * With a secret seed, nobody can make a content whose lines collide.  Without a secret
-	 * seed, such a content would only cost time.
+	 * With a secret seed, nobody can make a content whose lines have equal hashes.  Without a
+	 * secret seed, such a content would only cost time.
 	 */
 	if (getrandom(&interns->seed, sizeof(interns->seed), GRND_NONBLOCK) < 0)
 		interns->seed = (uintptr_t)interns->entries;
@@ -242,10 +242,10 @@ static struct box met_at(ptrdiff_t x, ptrdiff_t y)
 }
 
 /*
- * Returns the number of the outermost diagonal that round d visits on the negative side of diagonal
- * 0. edge is the number of diagonals that the box has on that side.  Up to round edge, the
- * outermost diagonal is -d.  After that, the outer diagonals have come to the edge of the box, and
- * one more of them is left out in each round.
+ * Returns the number of the outermost diagonal that round d visits on the negative side of the
+ * middle diagonal.  The parameter edge is the number of diagonals that the box has on that side.
+ * While d is at most this number, the outermost diagonal is -d.  In each later round, one more of
+ * the outer diagonals has come to the edge of the box, and is left out.
  */
 static ptrdiff_t outermost(ptrdiff_t d, ptrdiff_t edge)
 {
@@ -254,8 +254,8 @@ static ptrdiff_t outermost(ptrdiff_t d, ptrdiff_t edge)
 
 /*
  * Called when each search has done REACH steps and the searches have not met.  Returns the gap
- * between the furthest points of the two searches.  The furthest point of a search is the one with
- * the most lines behind it.
+ * between the furthest points of the two searches.  The furthest point of a search is the point
+ * with the most lines behind it.
  */
 static struct box gap_between(const struct search *search, struct box box)
 {
@@ -421,7 +421,10 @@ static bool can_move_down(
 	return false;
 }
 
-/* Move and join the hunks of an array, as described at the top.  Returns how many are left. */
+/*
+ * Move and join the hunks of an array, as the head of this file says.  Returns the number of hunks
+ * that are left.
+ */
 static size_t settle_hunks(
 	struct textdiff_hunk *hunks, size_t count, const struct lines *a, const struct lines *b)
 {

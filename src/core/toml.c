@@ -78,7 +78,7 @@ static bool is_bare(int c)
 	       c == '_' || c == '-';
 }
 
-/* Take a line break.  A lone carriage return is none. */
+/* Take a line break.  A carriage return alone is no line break. */
 static bool take_line_break(struct toml *toml)
 {
 	size_t n = peek(toml) == '\n' ? 1 : str_starts(toml->rest, STR("\r\n")) ? 2 : 0;
@@ -91,7 +91,7 @@ static bool take_line_break(struct toml *toml)
 	return true;
 }
 
-/* The length of the character at the start of the text, if a string or comment may have it. */
+/* The length of the character at the start of the text; 0 if no string or comment may have it. */
 static size_t character(struct str text)
 {
 	unsigned char c = text.len ? (unsigned char)*text.ptr : 0;
@@ -179,7 +179,7 @@ static int read_escape(struct toml *toml, struct buf *out, struct err *err)
 	return 0;
 }
 
-/* Read a string with this quote, of which nothing has been taken. */
+/* Read a string, which begins here with this quote. */
 static int read_string(struct toml *toml, char quote, struct str *text, struct err *err)
 {
 	owned(buf_release) struct buf out = BUF_INIT;

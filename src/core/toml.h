@@ -38,7 +38,7 @@ struct toml_value {
 };
 
 struct toml_item {
-	bool is_header; /* the header of a table; otherwise a key of the last such table */
+	bool is_header; /* true: a header; false: a key of the table of the last header */
 	struct toml_place place;
 	struct str names[TOML_NAMES_MAX];
 	size_t n_names;
@@ -57,6 +57,9 @@ int toml_init(struct toml *toml, struct str text, struct arena *arena, struct er
 /* Get the next item.  Returns 1, 0 at the end, or negative. */
 int toml_next(struct toml *toml, struct toml_item *item, struct err *err);
 
-/* Append a place to the text of an error: " (line 3, column 1)".  Returns its negative code. */
+/*
+ * Append a place to the text of an error: " (line 3, column 1)".  Returns the error's negative
+ * code.
+ */
 int toml_at(struct toml_place place, struct err *err);
 const char *toml_type_name(enum toml_type type); /* with an article: "a string" */

@@ -19,7 +19,7 @@
 #define DAY (24 * HOUR)
 #define WEEK (7 * DAY)
 
-/* A number with this many digits, of seconds or of years, fits an int64_t of seconds. */
+/* A number of seconds or of years with this many digits fits an int64_t of seconds. */
 #define NUMBER_DIGITS_MAX 11
 
 struct moment {
@@ -90,8 +90,8 @@ static int days_in_month(int64_t year, int month)
 }
 
 /*
- * Returns the same day and time of day some months earlier.  If that month does not have the day,
- * its last day is taken.
+ * Returns the same day and time of day some months earlier.  If the earlier month does not have
+ * this day, the last day of that month is taken.
  */
 static struct moment months_before(struct moment from, int64_t months)
 {

@@ -39,8 +39,8 @@ int64_t when_now(void);             /* the time, or $STRATA_NOW (unix seconds, f
  * seconds|minutes|hours|days|weeks|months|years ago'; 'last hour|day|week|month|year', which is the
  * start of the previous hour and so on (a week starts on Monday); N[smhdw], as in 3d; and
  * @UNIXSECONDS.  Months and years go back by the calendar.  If the resulting month is too short for
- * the day, its last day is taken.  Returns ERR_INVALID for any other text, and for a time outside
- * the years 1677 to 2262.
+ * the day, the last day of that month is taken.  Returns ERR_INVALID for any other text, and for a
+ * time outside the years 1677 to 2262.
  */
 int when_parse(const char *text, int64_t now, int64_t *instant, struct err *err);
 

@@ -20,7 +20,10 @@ static size_t rounded(size_t len)
 	return (len + sizeof(struct header) - 1) / sizeof(struct header) * sizeof(struct header);
 }
 
-/* Set awaited to number unless a smaller number is awaited.  The caller has locked the mutex. */
+/*
+ * Note that a thread waits for this number, if no thread waits for a smaller one.  The caller has
+ * locked the mutex.
+ */
 static void note_awaited(struct workqueue *queue, uint64_t number)
 {
 	uint64_t awaited = queue->awaited;
@@ -30,8 +33,8 @@ static void note_awaited(struct workqueue *queue, uint64_t number)
 }
 
 /*
- * Wake all threads that wait for a number.  A thread whose number is not done yet sets awaited
- * again.
+ * Wake all threads that wait for a number.  A thread whose number is not done yet then calls
+ * note_awaited again.
  */
 static void wake_waiters(struct workqueue *queue)
 {
@@ -48,9 +51,9 @@ static void wake_waiters(struct workqueue *queue)
 /*
  * Do the next item.
  *
- * The order in which done and awaited are accessed matters.  A waiter writes awaited and then reads
- * done; this function writes done and then reads awaited.  So either the waiter sees that its item
- * is done, or this function sees the number of the waiter.
+ * The order matters in which the members 'done' and 'awaited' are accessed.  A waiter writes
+ * 'awaited' and then reads 'done'.  This function writes 'done' and then reads 'awaited'.  So
+ * either the waiter sees that its item is done, or this function sees the number of the waiter.
  */
 static void work_on_next(struct workqueue *queue)
 {
@@ -64,8 +67,8 @@ static void work_on_next(struct workqueue *queue)
 }
 
 /*
- * If all items in taken are done, take the items in coming.  Returns whether taken has items left.
- * The caller has locked the mutex, or is the producer that holds the queue.
+ * If all items in 'taken' are done, take the items in 'coming'.  Returns whether 'taken' has items
+ * left.  The caller has locked the mutex, or is the producer that holds the queue.
  */
 static bool take_items(struct workqueue *queue)
 {
@@ -83,7 +86,7 @@ static bool take_items(struct workqueue *queue)
 /* --- the thread --- */
 
 /*
- * Work on the items in taken until all are done or the queue is held.  The caller has locked the
+ * Work on the items in 'taken' until all are done or the queue is held.  The caller has locked the
  * mutex.  The mutex is unlocked during the work.
  */
 static void work_on_taken(struct workqueue *queue)
@@ -165,7 +168,7 @@ uint64_t workqueue_add(struct workqueue *queue, const void *item, size_t len, si
 
 	pthread_mutex_lock(&queue->mutex);
 	char *room = buf_reserve(&queue->coming, sizeof(header) + rounded(len));
-	assert(room); /* the limit max plus one item must fit into a buffer */
+	assert(room); /* 'max' bytes and one more item must fit into a buffer */
 	memcpy(room, &header, sizeof(header));
 	memcpy(room + sizeof(header), item, len);
 	queue->coming.len += sizeof(header) + rounded(len);
@@ -191,8 +194,9 @@ void workqueue_add_once(struct workqueue *queue, struct workqueue_once *once, si
 }
 
 /*
- * Clear the flag by an exchange and not by a store.  The exchange reads the value that the last add
- * wrote, so the work sees everything that was written before that add.
+ * The flag is cleared by an exchange and not by a store.  The exchange also reads the value that
+ * the last workqueue_add_once wrote.  So the work sees everything that was written before that
+ * call.
  */
 struct workqueue_once *workqueue_begin_once(const void *item)
 {

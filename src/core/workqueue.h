@@ -24,9 +24,9 @@ struct workqueue {
 	void (*work)(void *arg, const void *item);
 	void *arg;
 	/*
-	 * The caller sets pause_ns and enough after workqueue_init.  A thread that has run out of
-	 * items first pauses, and only then waits.  During the pause, producers wake it only when
-	 * there are enough bytes to work on.
+	 * The caller sets the members pause_ns and 'enough' after workqueue_init.  A thread without
+	 * further items first pauses, and only then waits.  During the pause, a producer wakes the
+	 * thread only when 'enough' bytes of items wait.
 	 */
 	int64_t pause_ns; /* 0: no pause */
 	size_t enough;
@@ -36,10 +36,10 @@ struct workqueue {
 	pthread_mutex_t mutex;
 	pthread_cond_t given, ended;
 	struct buf coming; /* items added since the thread last took items */
-	struct buf taken;  /* items being worked on; the items before at are done */
+	struct buf taken;  /* items being worked on; the items before 'at' are done */
 	size_t at;
-	size_t wanted;     /* bytes in coming at which the thread is woken; 0: it does not wait */
-	bool busy;         /* the thread is at work on taken */
+	size_t wanted;     /* bytes in 'coming' at which the thread is woken; 0: it is awake */
+	bool busy;         /* the thread is at work on 'taken' */
 	_Atomic bool held; /* the thread must not touch anything */
 	bool over;
 	uint64_t last;            /* number of the item added last */
@@ -63,13 +63,13 @@ uint64_t workqueue_add(struct workqueue *queue, const void *item, size_t len, si
 
 /* A member of an object that can be in the queue only once at a time. */
 struct workqueue_once {
-	_Atomic bool queued;      /* it is in the queue, and its work has not begun */
+	_Atomic bool queued;      /* the object is in the queue, and its work has not begun */
 	_Atomic unsigned pending; /* times the object was queued, minus times its work ended */
 };
 
 /*
- * Add the object that has the member once, unless the object already waits in the queue.  The item
- * is the address of the member.
+ * Add the object that contains the member *once.  An object that waits in the queue is not added
+ * again.  The item is the address of the member.
  */
 void workqueue_add_once(struct workqueue *queue, struct workqueue_once *once, size_t max);
 /*
@@ -81,7 +81,7 @@ void workqueue_end_once(struct workqueue_once *once);
 /* Whether the object was added and its work has not ended since. */
 bool workqueue_is_pending(const struct workqueue_once *once);
 
-/* Return when all items are done.  The thread then stays idle until the next one is added. */
+/* Return when all items are done.  The thread then stays idle until the next item is added. */
 void workqueue_hold(struct workqueue *queue);
 
 /* The number of the item added last, or 0 if there was none. */
@@ -94,5 +94,5 @@ void workqueue_ask(struct workqueue *queue, uint64_t number);
 
 /* Hold the queue and end its thread.  From now on the producer does the work. */
 void workqueue_stop(struct workqueue *queue);
-/* Stop the queue and free it; a queue that is all zero is fine. */
+/* Stop the queue and free its memory; the queue may be all zero. */
 void workqueue_release(struct workqueue *queue);

@@ -1,9 +1,9 @@
 /*
  * zstd - zstd compression of single objects, and of streams.  Only zstd.c uses the library.
  *
- * Each thread has contexts for single objects.  It keeps them, since making a context costs more
- * than compressing most objects.  zstd_thread_end frees them before a thread ends.  A stream has a
- * context of its own.
+ * Each thread has contexts for single objects.  A thread keeps its contexts, since making a context
+ * costs more than compressing most objects.  zstd_thread_end frees the contexts before the thread
+ * ends.  A stream has a context of its own.
  */
 #pragma once
 #include <stddef.h>
@@ -20,8 +20,8 @@ size_t zstd_bound(size_t len);
  */
 size_t zstd_compress(void *out, size_t room, const void *bytes, size_t len);
 /*
- * Expand the 'stored' compressed bytes to exactly len bytes.  Returns ERR_CORRUPT if they are
- * damaged.
+ * Expand compressed data of 'stored' bytes to exactly len bytes.  Returns ERR_CORRUPT if the data
+ * is damaged.
  */
 int zstd_expand(void *out, size_t len, const void *bytes, size_t stored, struct err *err);
 void zstd_thread_end(void);
@@ -38,8 +38,8 @@ int zstd_out_begin(struct zstd_out *stream, uint64_t len, struct err *err);
 int zstd_out_add(
 	struct zstd_out *stream, const void *bytes, size_t len, struct buf *out, struct err *err);
 /*
- * Append the rest of the frame to out.  Returns ERR_INVALID unless the pieces add up to the length
- * that zstd_out_begin was given.
+ * Append the rest of the frame to out.  Returns ERR_INVALID if the sum of the pieces is not the
+ * length that zstd_out_begin was given.
  */
 int zstd_out_end(struct zstd_out *stream, struct buf *out, struct err *err);
 void zstd_out_free(struct zstd_out *stream);
