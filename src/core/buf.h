@@ -25,7 +25,7 @@ struct buf {
 	}
 
 void buf_release(struct buf *buf);
-void buf_clear(struct buf *buf); /* make it empty, but keep its memory */
+void buf_clear(struct buf *buf); /* empty the buffer, but keep its memory */
 void buf_add(struct buf *buf, const void *bytes, size_t len);
 void buf_adds(struct buf *buf, const char *text);
 /* Append a name to a path.  A '/' is put between them only if both have text. */

@@ -17,8 +17,8 @@
 pid_t child_fork(void);
 /*
  * Called by a child that plain fork(2) has made.  From now on, the kernel kills the child when the
- * parent's thread ends.  The kernel forgets this when the ids of the child change, so a child that
- * enters a user namespace calls this function after it has entered the namespace.
+ * parent's thread ends.  The kernel forgets this when the ids of the child change.  So a child that
+ * enters a user namespace calls this function afterwards.
  */
 void child_die_with(pid_t parent);
 /*
@@ -36,8 +36,8 @@ int child_do(int (*work)(void *arg, struct err *err), void *arg, struct err *err
 /*
  * As child_do, but the child shares the memory and the descriptors of this process, and this thread
  * waits for the child.  This costs a fraction of child_do, and this process has all descriptors
- * that the child opens.  Use this function for short work in namespaces that starts no process.
- * The stack of the child has CHILD_VISITOR_STACK bytes.
+ * that the child opens.  Use this function for short work in namespaces.  The work must start no
+ * process.  The stack of the child has CHILD_VISITOR_STACK bytes.
  */
 int child_visit(int (*work)(void *arg, struct err *err), void *arg, struct err *err);
 #define CHILD_VISITOR_STACK 65536

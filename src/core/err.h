@@ -30,7 +30,7 @@ struct err {
 	char hint[256];  /* what the user can do; may be empty */
 };
 
-/* Fill in err and return -code, so that callers can write: return err_set(err, ...). */
+/* Fill in *err and return -code, so that callers can write: return err_set(err, ...). */
 int err_set(struct err *err, enum err_code code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), cold));
 

@@ -1,8 +1,8 @@
 /*
  * fsids - access files with other user and group ids, and keep all capabilities.
  *
- * A new file belongs to the file ids (fsuid and fsgid) of the thread that makes it.  If a mount
- * maps ids, no file can be made with ids that the mapping does not contain.
+ * A new file belongs to the file ids (fsuid and fsgid) of the thread that makes it.  On a mount
+ * that maps ids, a file can be made only with ids that the mapping contains.
  */
 #pragma once
 #include "core/err.h"

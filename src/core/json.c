@@ -116,8 +116,8 @@ void json_text(struct json *json, const char *key, const char *text)
 }
 
 /*
- * Append a number in decimal.  printf is slow: writing a document of numbers would spend most of
- * its time there.
+ * Append a number in decimal.  With printf, most of the time of writing a document of numbers would
+ * be spent in printf.
  */
 static void add_digits(struct buf *out, uint64_t value)
 {
@@ -303,8 +303,8 @@ void json_add_part(struct json *whole, struct json *part)
 }
 
 /*
- * Append the escape for a byte.  If valid is set, byte is the code of a character that must not be
- * written raw.  Otherwise byte belongs to no valid UTF-8 sequence.
+ * Append the escape for a byte.  If 'valid' is set, 'byte' is the code of a character that must not
+ * be written raw.  Otherwise 'byte' belongs to no valid UTF-8 sequence.
  */
 static void add_escape(struct buf *out, unsigned char byte, bool valid)
 {

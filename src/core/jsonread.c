@@ -111,7 +111,7 @@ static char *put_utf8(char *out, unsigned code)
 }
 
 /*
- * Decode the escape "\uXXXX" at parser->at, or the two escapes of a surrogate pair, into out.
+ * Decode the escape "\uXXXX" at parser->at, or the two escapes of a surrogate pair, into 'out'.
  * Returns the end of the decoded bytes, or NULL if there is no valid escape.
  */
 static char *parse_unit(struct parser *parser, char *out)

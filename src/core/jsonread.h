@@ -78,7 +78,7 @@ bool jsonread_is_repeated(const struct jsonread *member);
 size_t jsonread_count(const struct jsonread *value);
 const struct jsonread *jsonread_item(const struct jsonread *value, size_t index);
 struct str jsonread_key(const struct jsonread *object, size_t index); /* NUL-terminated */
-/* The value of a member; NULL if there is no such member, or if value is not an object. */
+/* The value of a member; NULL if there is no such member, or if the value is not an object. */
 const struct jsonread *jsonread_member(const struct jsonread *value, const char *name);
 
 /* The result of looking up a member of an object. */
@@ -116,9 +116,9 @@ int jsonread_parts_next(
 	struct jsonread_parts *parts, struct str *key, struct str *value, struct err *err);
 
 /*
- * Write a value that was read.  The depth of out plus the depth of value must not exceed
+ * Write a value that was read.  The depth of 'out' plus the depth of 'value' must not exceed
  * JSON_DEPTH_MAX.
  */
 void jsonread_write(struct json *out, const char *key, const struct jsonread *value);
-/* Write text unchanged if it is a JSON value, else as a JSON string. */
+/* Write a text unchanged if it is a JSON value.  Write any other text as a JSON string. */
 void jsonread_write_text(struct json *out, const char *key, struct str text);

@@ -42,8 +42,8 @@ static void advance(struct reading *reading, size_t n)
 }
 
 /*
- * Returns the length of the bracketed class at the start of text, or 0 if the class has no end or
- * contains a named class, such as [:alpha:].
+ * Returns the length of the bracketed class at the start of a text.  Returns 0 if the class has no
+ * end, or contains a named class such as [:alpha:].
  */
 static size_t class_length(struct str text)
 {

@@ -40,7 +40,7 @@ void linesearch_freep(struct linesearch **search);
 int linesearch_next(struct linesearch *search, struct str text, size_t *at,
 	struct linesearch_hit *hit, struct err *err);
 
-/* Returns the number of newlines between from and to. */
+/* Returns the number of newlines between the pointers 'from' and 'to'. */
 uint64_t linesearch_count(const char *from, const char *to);
 
 /*

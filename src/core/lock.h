@@ -31,7 +31,7 @@ int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, con
 /* Write a line about the holder into the lock file, for other processes. */
 void lock_note(int lock, struct str line);
 /*
- * Whether a process holds the lock of dirfd/name exclusively.  If so, note becomes the line that
+ * Whether a process holds the lock of dirfd/name exclusively.  If so, 'note' becomes the line that
  * the holder wrote with lock_note, or "".
  */
 bool lock_is_held(int dirfd, const char *name, char note[LOCK_NOTE_MAX]);

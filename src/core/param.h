@@ -25,8 +25,8 @@ enum param_type {
 	PARAM_STRING,   /* struct str, of any bytes; ptr NULL when not given */
 	PARAM_OBJECT,   /* const struct jsonread *; NULL when not given */
 	PARAM_CURSOR,   /* int64_t, from a text that an earlier reply gave */
-	PARAM_INT,      /* int64_t: fallback when not given, never above cap */
-	PARAM_TIME,     /* int64_t, ns: fallback when not given */
+	PARAM_INT,      /* int64_t, at most 'cap'; 'fallback' when not given */
+	PARAM_TIME,     /* int64_t in ns; 'fallback' when not given */
 	PARAM_REGEX,    /* a value that resolve() makes from a text; untouched when not given */
 	PARAM_PATH,     /* struct param_path; the root when not given */
 	PARAM_VALUE,    /* const struct jsonread *, of any type; NULL when not given */
@@ -95,14 +95,14 @@ struct param_reader {
 };
 
 /*
- * Fill in the request from the members of object.  A member that is null counts as not given; if
- * 'object' is NULL, no parameter is given.  Returns ERR_USAGE for an unknown key, ERR_INVALID for a
- * wrong type or a missing parameter.
+ * Fill in the request from the members of a JSON object.  A member that is null counts as not
+ * given; if 'object' is NULL, no parameter is given.  Returns ERR_USAGE for an unknown key,
+ * ERR_INVALID for a wrong type or a missing parameter.
  */
 int param_read(const struct param_reader *reader, const struct jsonread *object, struct err *err);
 
 /*
- * Write KEY=VALUE pairs as members of the object that is open in out.  The value of a text
+ * Write KEY=VALUE pairs as members of the object that is open in 'out'.  The value of a text
  * parameter is written as a string.  Any other value is written as JSON if it can be read as JSON,
  * else as a string. The parameter name is the name of the operation, as in param_reader.  If it is
  * NULL, a key that no parameter has is accepted here, and the reader of the object refuses it.
@@ -140,5 +140,5 @@ const struct param *param_find(const struct param *params, const char *name); /*
 void param_defaults(const struct param *params, void *request);
 /* The kind of value that a parameter takes, as a word for people such as "TEXT". */
 const char *param_wants(const struct param *param);
-/* Write the JSON Schema of a parameter as a member of "properties", which is open in out. */
+/* Write the JSON Schema of a parameter as a member of "properties", which is open in 'out'. */
 void param_schema(struct json *out, const struct param *param);

@@ -8,12 +8,12 @@
 #include "core/buf.h"
 #include "core/err.h"
 
-/* Append the content of the file with this absolute path to out. */
+/* Append to 'out' the content of the file with this absolute path. */
 int procfile_read(const char *path, size_t max, struct buf *out, struct err *err);
 /* As procfile_read, but relative to a directory, without following links. */
 int procfile_read_at(int dirfd, const char *path, size_t max, struct buf *out, struct err *err);
 /* As procfile_read, but for an open file.  Messages name it as 'path'. */
 int procfile_read_fd(int fd, const char *path, size_t max, struct buf *out, struct err *err);
-/* Write text with one call, as the files of /proc require. */
+/* Write a text with one call, as the files of /proc require. */
 int procfile_write(const char *path, const char *text, struct err *err);
 int procfile_write_at(int dirfd, const char *path, const char *text, struct err *err);

@@ -1,7 +1,7 @@
 /*
- * Patterns and contents come from outside, so every resource is limited: pattern length, match
- * steps, backtracking depth, heap.  A pattern can lower these limits by (*LIMIT_...=) but never
- * raise them.
+ * Patterns and contents come from other programs, so every resource is limited: pattern length,
+ * match steps, backtracking depth, heap.  A pattern can lower these limits by (*LIMIT_...=) but
+ * never raise them.
  *
  * Compiling a regex to machine code pays off only if much text is searched.  So a regex is
  * interpreted until it has seen JIT_AFTER bytes.  The interpreter, with the same limits, is also

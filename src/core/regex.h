@@ -30,7 +30,7 @@ void regex_free(struct regex *regex);
 void regex_freep(struct regex **regex); /* for owned() */
 
 /*
- * Find a match in text.  Returns 1 and sets *start and *end, which are offsets into text; or 0 if
+ * Find a match in a text.  Returns 1 and sets *start and *end, which are offsets in the text; 0 if
  * there is no match; or ERR_LIMIT.
  *
  * When backtracking reaches the match limit, the text is matched again without backtracking (DFA).

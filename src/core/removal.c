@@ -61,7 +61,7 @@ static int open_directory(const struct walk *walk, int dirfd, const char *name, 
 	if ((stx->stx_mode & 0700) != 0700)
 		(void)at_name_chmod(dirfd, name, 0700);
 	owned_fd int fd = at_name_open(dirfd, name, O_RDONLY | O_DIRECTORY);
-	/* Another file system may have been mounted there meanwhile. */
+	/* Another file system may have been mounted on the directory meanwhile. */
 	r = fd < 0 ? fd : at_fd_stat(fd, stx);
 	if (r < 0)
 		return r;

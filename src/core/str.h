@@ -1,5 +1,5 @@
 /*
- * str - a view of bytes that are owned elsewhere.
+ * str - a view of bytes that another object owns.
  *
  * A str is passed by value and never freed.  It does not have to end with a NUL.  File names are
  * raw bytes, so strs are compared by their unsigned bytes.

@@ -93,8 +93,9 @@ bool text_is_utf8(struct str text)
 }
 
 /*
- * Returns the character at the start of text, which must not be empty, and its length.  A byte that
- * is not part of valid UTF-8 gives a code that no valid sequence has: U+DC80..U+DCFF.
+ * Returns the character at the start of a text, and sets *len to its length.  The text must not be
+ * empty.  A byte that is not part of valid UTF-8 gives one of the codes U+DC80..U+DCFF, which no
+ * valid sequence has.
  */
 static uint32_t decode_character(struct str text, size_t *len)
 {
@@ -405,7 +406,7 @@ static uint32_t class_unit(const struct glob *glob, struct str *body)
 	return unit;
 }
 
-/* Whether a class contains a unit; body is the text between the brackets. */
+/* Whether a class contains a unit; 'body' is the text between the brackets. */
 static bool class_has(const struct glob *glob, struct str body, uint32_t unit)
 {
 	bool negated = body.ptr[0] == '!' || (body.ptr[0] == '^' && glob->is_path);
@@ -427,8 +428,8 @@ static bool class_has(const struct glob *glob, struct str body, uint32_t unit)
 }
 
 /*
- * Whether the first element of pattern matches one unit of text.  *len becomes the length of the
- * element.
+ * Whether the first element of a pattern matches one unit of the text. *len becomes the length of
+ * the element.
  */
 static bool match_unit(struct glob *glob, struct str pattern, uint32_t unit, size_t *len)
 {

@@ -25,12 +25,12 @@ void text_base64(struct buf *out, struct str bytes);
 /* Decode base64.  If the text is not valid base64, returns false and appends nothing. */
 bool text_unbase64(struct buf *out, struct str text);
 
-/* Write a size for people, such as "4.2 KiB", into out, and return out. */
+/* Write a size for people, such as "4.2 KiB", into 'out'.  Returns 'out'. */
 const char *text_size(uint64_t bytes, char out[16]);
 
 /*
  * Read a number of bytes as people type it: 4096, 64K, 10M, 2G, 1T, with an optional "iB" or "B" at
- * the end.  Returns false if text is malformed.
+ * the end.  Returns false if the text is malformed.
  */
 bool text_parse_size(const char *text, uint64_t *bytes);
 

@@ -501,7 +501,7 @@ static void print_lines(
 
 /*
  * Print a range such as "12,3".  A count of 1 is left out.  An empty range has the number of the
- * line before it.
+ * line before the range.
  */
 static void print_range(struct buf *out, size_t first, size_t last)
 {

@@ -284,7 +284,7 @@ static bool scan_offset(const char **p, int64_t *offset)
 	return true;
 }
 
-/* Scan hh:mm[:ss[.fraction]] and an optional offset, and add them to moment, which is midnight. */
+/* Scan hh:mm[:ss[.fraction]] and an optional offset, and add them to *moment, which is midnight. */
 static bool parse_clock(const char *p, struct moment *moment)
 {
 	int64_t hour, minute, second = 0, nsec = 0, offset = 0;

@@ -45,12 +45,12 @@ int64_t when_now(void);             /* the time, or $STRATA_NOW (unix seconds, f
 int when_parse(const char *text, int64_t now, int64_t *instant, struct err *err);
 
 /*
- * Write "2026-11-15T02:19:51.123456789Z" into out, and return out.  Nanoseconds are left out if
+ * Write "2026-11-15T02:19:51.123456789Z" into 'out'.  Returns 'out'.  Nanoseconds are left out if
  * they are zero.
  */
 #define WHEN_ISO 40
 const char *when_iso(int64_t instant, char out[WHEN_ISO]);
-/* Write "2026-11-15 02:19:51", the local time for people, into out, and return out. */
+/* Write the local time for people, "2026-11-15 02:19:51", into 'out'.  Returns 'out'. */
 const char *when_local(int64_t instant, char out[40]);
-/* Write "3 minutes ago", "in 2 days", or "now" for less than a second, into out, and return out. */
+/* Write "3 minutes ago", "in 2 days", or "now" (less than a second) into 'out'.  Returns 'out'. */
 const char *when_relative(int64_t instant, int64_t now, char out[40]);

@@ -51,11 +51,12 @@ struct workqueue {
 
 void workqueue_init(struct workqueue *queue, void (*work)(void *arg, const void *item), void *arg);
 /*
- * Start the thread now.  This is for a caller that cannot do the work if no thread can be started.
+ * Start the thread now.  This is for a caller that cannot do the work itself, and so must know
+ * whether a thread was started.
  */
 int workqueue_start(struct workqueue *queue, struct err *err);
 /*
- * Add a copy of the len bytes of item.  The copy is aligned for any type.  If the queue was held,
+ * Add a copy of an item of len bytes.  The copy is aligned for any type.  If the queue was held,
  * the thread starts to work again.  If more than max bytes are waiting, the queue is held instead,
  * so all items are done on return.  Returns the item's number.
  */

@@ -15,8 +15,8 @@
 /* Returns the maximum size of the result of zstd_compress for len bytes. */
 size_t zstd_bound(size_t len);
 /*
- * Compress len bytes into out.  Returns the compressed length.  Returns 0 if compression saves no
- * more than 1/16 of len.
+ * Compress len bytes into 'out', which has room for 'room' bytes.  Returns the compressed length.
+ * Returns 0 if compression saves no more than 1/16 of len.
  */
 size_t zstd_compress(void *out, size_t room, const void *bytes, size_t len);
 /*
@@ -34,11 +34,11 @@ struct zstd_out;
 struct zstd_out *zstd_out_new(void);
 /* Start a frame for len bytes.  A frame that was not ended is dropped. */
 int zstd_out_begin(struct zstd_out *stream, uint64_t len, struct err *err);
-/* Compress the next piece, and append to out the bytes of the frame that are ready. */
+/* Compress the next piece.  Bytes of the frame that are ready are appended to 'out'. */
 int zstd_out_add(
 	struct zstd_out *stream, const void *bytes, size_t len, struct buf *out, struct err *err);
 /*
- * Append the rest of the frame to out.  Returns ERR_INVALID if the sum of the pieces is not the
+ * Append the rest of the frame to 'out'.  Returns ERR_INVALID if the sum of the pieces is not the
  * length that zstd_out_begin was given.
  */
 int zstd_out_end(struct zstd_out *stream, struct buf *out, struct err *err);
@@ -47,9 +47,9 @@ void zstd_out_free(struct zstd_out *stream);
 struct zstd_in;
 struct zstd_in *zstd_in_new(void);
 /*
- * Expand the next piece of a frame, and pass the expanded bytes to sink.  A negative result of sink
- * is returned.  Otherwise, the result is 1 when the frame is complete, and 0 before that.  Bytes
- * after the end of the frame are ERR_CORRUPT.
+ * Expand the next piece of a frame, and pass the expanded bytes to the function 'sink'.  A negative
+ * result of 'sink' is returned.  Otherwise, the result is 1 when the frame is complete, and 0
+ * before that.  Bytes after the end of the frame are ERR_CORRUPT.
  */
 int zstd_in_add(struct zstd_in *stream, const void *bytes, size_t len,
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err), void *arg,

@@ -179,7 +179,7 @@ static int wait_for_child(pid_t pid, const sigset_t *waited)
 }
 
 /*
- * Replace the text of list by the process ids of this process's children, with a space before and
+ * Replace the text of 'list' by the process ids of this process's children, with a space before and
  * after each, as in " 12 345 ".
  */
 static bool list_children(struct buf *list)

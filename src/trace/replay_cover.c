@@ -119,7 +119,7 @@ static int add_start(struct cover_search *search, struct err *err)
 }
 
 /*
- * Add the user's cache, since programs need to write there.  Traces usually ignore the cache, so it
+ * Add the user's cache, since programs need to write in it.  Traces usually ignore the cache, so it
  * is in no bundle.
  */
 static void add_cache(struct cover_search *search)

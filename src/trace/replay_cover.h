@@ -1,6 +1,6 @@
 /*
- * replay_cover - finds the directories that have to be covered by overlays when a command is run
- * again, so that its changes stay in the overlays.
+ * replay_cover - finds the directories that are covered by overlays when a command is run again.
+ * The changes of the command then stay in the overlays.
  *
  * A directory is covered in two cases.  In the first case, the command changed or tried to change a
  * path in the directory.  In the second case, a path in the directory is no longer in the state in
@@ -30,6 +30,6 @@ struct replay_cover {
  * bundle to the state before the command.
  */
 int replay_cover_find(struct replay_cover *cover, const struct restore *plan, struct err *err);
-/* Whether the path is hidden when all directories of cover are covered. */
+/* Whether the path is hidden when all directories of 'cover' are covered by overlays. */
 bool replay_cover_hides(const struct replay_cover *cover, struct str path);
 void replay_cover_release(struct replay_cover *cover);

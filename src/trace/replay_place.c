@@ -6,8 +6,8 @@
  * 1. Mounts are made private before anything is mounted, so that no mount is seen outside.
  * 2. /proc, /dev, /sys and the temporary directory are copied before everything is made read-only.
  *    The copies stay writable, and are mounted in their places afterwards.
- * 3. All lower directories are opened before the first one is covered.  A lower directory may be on
- *    a mount below another lower directory, whose overlay would hide it.
+ * 3. All lower directories are opened before any of them is covered.  A lower directory may be on a
+ *    mount below another lower directory, whose overlay would hide it.
  */
 #include "trace/replay_place.h"
 

@@ -336,7 +336,7 @@ static int read_whole(
 }
 
 /*
- * Copy text to out, with old_string replaced once or everywhere.  Returns the number of
+ * Copy a text to 'out', with old_string replaced once or everywhere.  Returns the number of
  * replacements, or a negative error.
  */
 static int64_t substitute(struct fileops *ops, struct str text, const struct wire_request *request,

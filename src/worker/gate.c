@@ -230,7 +230,7 @@ static int deny_link(
 
 /*
  * Set *out to the path in the form that the policy judges: see gate_file.  *slash becomes true if
- * path ends in a slash.  Such a path must be a directory.
+ * the path ends in a slash.  Such a path must lead to a directory.
  */
 static int normalise(
 	const struct gate *gate, struct str path, char **out, bool *slash, struct err *err)

@@ -191,8 +191,8 @@ static void add_content(struct buf *out, struct str content, enum wire_encoding 
 }
 
 /*
- * Returns the bytes of a JSON array of numbers from 0 to 255.  Returns NULL if json is no such
- * array.
+ * Returns the bytes of a JSON array of numbers from 0 to 255.  Returns NULL if the JSON is not such
+ * an array.
  */
 static const char *read_bytes(struct str json, struct arena *arena, size_t *len)
 {

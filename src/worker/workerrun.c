@@ -30,8 +30,7 @@ const struct param workerrun_params[] = {
 };
 
 /*
- * The policy of a worker that is started without one.  This policy allows reading and writing in
- * the workspace.
+ * The policy that a worker has if none is given.  It allows reading and writing in the workspace.
  */
 static const char default_policy[] =
 	"{\"fs\":{\"allow_read\":[\"$WORKSPACE\"],\"allow_write\":[\"$WORKSPACE\"]}}";
@@ -157,7 +156,7 @@ int workerrun_accept(int listener, struct err *err)
 	}
 }
 
-/* Wait for the first peer, and for no other. */
+/* Wait for the first peer.  No other peer is accepted. */
 static int meet_peer(
 	const struct workerrun_request *request, const struct workerrun_face *face, struct err *err)
 {

@@ -8,9 +8,8 @@
 #include "trace/bundle/git.h"
 
 /*
- * Compare the two contents of a file without reading them.  Two different times do not prove two
- * different contents: the command may have set the time without writing, and then no content is
- * saved.
+ * Compare the two contents of a file without reading them.  Different times do not prove that the
+ * contents differ: the command may have set the time without writing, and then no content is saved.
  */
 bool bundle_content_is_same(const struct bundle_file *file)
 {
@@ -203,7 +202,7 @@ static int check_piece(void *arg, const void *bytes, size_t len, struct err *err
 }
 
 /*
- * Compare the size and hash of a content with the recorded ones.  In a content from git, a
+ * Compare the size and hash of a content with the recorded size and hash.  In a content from git, a
  * difference is not always damage: git may have stored the content in another form, for example
  * with other line ends.
  */

@@ -534,7 +534,7 @@ static bool is_as_indexed(
 {
 	if (entry->flags_extended & GIT_INDEX_ENTRY_INTENT_TO_ADD)
 		return false;
-	if (!stx) /* a missing file is as indexed in a sparse checkout, which leaves files out */
+	if (!stx) /* a file that a sparse checkout leaves out is as indexed */
 		return entry->flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE;
 	if (entry->mode == GIT_FILEMODE_COMMIT)
 		return S_ISDIR(stx->stx_mode) && is_submodule_as_indexed(git, entry);

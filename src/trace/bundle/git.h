@@ -21,10 +21,10 @@
 struct git;
 
 /*
- * Open the repository whose work tree is the absolute path root.  root must contain .git as a
- * directory or file.  Returns NULL on failure.  The error is ERR_NOT_FOUND if there is no
- * repository, if the repository is bare, or if its work tree is another directory.  The error is
- * ERR_UNSUPPORTED if libgit2 cannot read the repository.
+ * Open the repository whose work tree is the directory root, an absolute path.  This directory must
+ * contain .git as a directory or file.  Returns NULL on failure.  The error is ERR_NOT_FOUND if
+ * there is no repository, if the repository is bare, or if its work tree is another directory.  The
+ * error is ERR_UNSUPPORTED if libgit2 cannot read the repository.
  */
 struct git *git_open(const char *root, struct err *err);
 /*
@@ -53,15 +53,15 @@ struct git_file {
 };
 
 /*
- * Find the state of the file at path, which is relative to root.  stx is the present result of
- * stat, or NULL if the file does not exist.  The content is read only if times and size are not
- * enough to decide whether the file has changed.
+ * Find the state of the file at a path, which is relative to the work tree.  stx is the present
+ * result of stat, or NULL if the file does not exist.  The content is read only if times and size
+ * are not enough to decide whether the file has changed.
  */
 int git_classify(struct git *git, const char *path, const struct statx *stx, struct git_file *file,
 	struct err *err);
 /*
- * Find the object id of the file or link at path in a commit.  The parameter commit is the id of
- * the commit in hex.  Fails with ERR_NOT_FOUND if the commit has no such path.
+ * Find the object id that a file or link has in a commit.  The parameter commit is the id of the
+ * commit in hex.  Fails with ERR_NOT_FOUND if the commit has no such path.
  */
 int git_find(struct git *git, const char *commit, const char *path, char oid[GIT_OID_HEX],
 	struct err *err);

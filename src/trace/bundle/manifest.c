@@ -52,8 +52,8 @@ static void write_base64(struct json *out, const char *key, struct str bytes)
 }
 
 /*
- * Write a member with a text.  If the text is not UTF-8, its base64 is written to the member
- * bytes_key, unless bytes_key is NULL.
+ * Write a member with a text.  If the text is not UTF-8, its base64 is also written, as the member
+ * bytes_key.  With NULL as bytes_key, the base64 is left out.
  */
 static void write_text(struct json *out, const char *key, const char *bytes_key, struct str text)
 {

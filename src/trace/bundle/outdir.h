@@ -23,11 +23,11 @@ struct outdir {
 		.parent = -1, .fd = -1                                                             \
 	}
 
-/* Prepare to make the directory path, which must not exist or must be empty. */
+/* Prepare to make the directory 'path', which must not exist or must be empty. */
 int outdir_init(struct outdir *out, const char *path, struct err *err);
 /* Make the temporary directory. */
 int outdir_begin(struct outdir *out, struct err *err);
 /* Sync the directory and rename it to its final name. */
 int outdir_commit(struct outdir *out, struct err *err);
-/* Remove the directory if it was not committed, and release out. */
+/* Remove the directory if it was not committed, and release *out. */
 void outdir_release(struct outdir *out);

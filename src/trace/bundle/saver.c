@@ -82,8 +82,9 @@ static int open_table(struct saver *saver, struct err *err)
 }
 
 /*
- * Pass the bytes of a file to sink, and hash them.  Returns 1 if the file has the given size, 0 if
- * the file is shorter or longer, and a negative error if reading or writing failed.
+ * Pass the bytes of a file to the function 'sink', and hash them.  Returns 1 if the file has the
+ * given size, 0 if the file is shorter or longer, and a negative error if reading or writing
+ * failed.
  */
 static int copy_pieces(struct saver *saver, int fd, uint64_t size, struct hash *sha256,
 	int (*sink)(struct saver *saver, const void *bytes, size_t len, struct err *err),

@@ -76,6 +76,6 @@ bool saver_digest(const struct saver *saver, struct hash *hash);
  * saver_finish.
  */
 int saver_sync(struct saver *saver, struct err *err);
-/* Remove the table.  Returns true if there was one.  To be called after saver_finish. */
+/* Remove the table.  Returns true if there was a table.  To be called after saver_finish. */
 bool saver_remove(struct saver *saver);
 void saver_free(struct saver *saver);

@@ -62,8 +62,8 @@ void ebpf_map(struct ebpf *ebpf, int to, int map);
 void ebpf_member(struct ebpf *ebpf, int to, int map, size_t offset);
 void ebpf_call(struct ebpf *ebpf, enum bpf_func_id function);
 /*
- * Jump to a label if the comparison of the register a with the value b is true.  comparison is
- * BPF_JEQ, BPF_JSLT or similar.
+ * Jump to a label if the comparison of the register a with the value b is true.  The parameter
+ * comparison is BPF_JEQ, BPF_JSLT or similar.
  */
 void ebpf_jump_if(struct ebpf *ebpf, int comparison, int a, int32_t b, unsigned label);
 /* Like ebpf_jump_if, but only the lower 32 bits of the register are compared. */

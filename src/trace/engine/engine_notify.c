@@ -3,10 +3,11 @@
  * syscalls.c stops its thread until strata answers that the call may go on.
  *
  * The kernel wakes strata on the processor that made the call, and then wakes the calling thread on
- * the same processor, so a stop takes a fraction of the time of ptrace.  This works only while a
- * thread of strata waits in the kernel for the next call.  So one thread, the server, does nothing
- * but take calls, show them to the observer and answer them.  (One server for each processor was no
- * faster: the servers had to take turns, and found the data in the cache of another processor.)
+ * the same processor.  So a stop takes a fraction of the time that it takes with ptrace.  This
+ * works only while a thread of strata waits in the kernel for the next call.  So one thread, the
+ * server, does nothing but take calls, show them to the observer and answer them.  (One server for
+ * each processor was no faster: the servers had to take turns, and found the data in the cache of
+ * another processor.)
  *
  * The engine bpf also uses this code, with run->passing set.  In that engine a call that changes
  * nothing does not stop its thread, and eBPF programs put the call into a ring.  strata reads the
@@ -283,7 +284,7 @@ static void answer_held(struct notify *notify)
 }
 
 /*
- * Show all events in the ring to the observer.  If ended is set, the observer also notes the
+ * Show all events in the ring to the observer.  If 'ended' is set, the observer also notes the
  * processes that have ended.
  */
 static void see_ring(struct notify *notify, bool ended)

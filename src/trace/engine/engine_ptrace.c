@@ -2,9 +2,9 @@
  * The engine ptrace, for machines without user notification.
  *
  * With a seccomp filter, only the calls in the table of syscalls.c stop.  Without a filter, every
- * call stops.  The engine uses no filter if none can be installed, or if strata itself runs under a
- * filter with user notification, because the answers of that filter would take precedence over
- * stops for ptrace.
+ * call stops.  The engine uses no filter if the kernel refuses filters.  It also uses none if
+ * strata itself runs under a filter with user notification, whose answers would take precedence
+ * over stops for ptrace.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -126,7 +126,7 @@ static void see_stop(struct engine_run *run, struct traced *traced, pid_t tid, i
 	case PTRACE_EVENT_EXEC:
 		/*
 		 * When a thread executes a program, its thread id becomes the process id.  The
-		 * kernel does not report the end of its old id, so the old id is removed here.
+		 * kernel does not report the end of the old thread id, so that id is removed here.
 		 */
 		if (ptrace(PTRACE_GETEVENTMSG, tid, 0, &other) == 0 && (pid_t)other != tid)
 			drop_traced(traced, (pid_t)other);

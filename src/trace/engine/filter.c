@@ -46,9 +46,10 @@ static void add_call(struct program *program, const struct syscalls_call *call, 
 }
 
 /*
- * Allow the call, unless its path may begin at a descriptor, or its flags have a bit of
- * syscalls_stops_with.  A call with a descriptor stops, so that strata can look up the file behind
- * the descriptor while the call waits.  passing.c must have the same rules.
+ * Stop the call if its path may begin at a descriptor, or if its flags have a bit of
+ * syscalls_stops_with.  Otherwise allow the call.  A call with a descriptor stops, so that strata
+ * can look up the file behind the descriptor while the call waits.  passing.c must have the same
+ * rules.
  */
 static void add_passing(struct program *program, const struct syscalls_call *call, uint32_t action)
 {

@@ -13,11 +13,11 @@
  * SECCOMP_RET_TRACE.  Returns the listener for SECCOMP_RET_USER_NOTIF, 0 for SECCOMP_RET_TRACE, or
  * -errno.  An unprivileged process cannot gain privileges afterwards (PR_SET_NO_NEW_PRIVS).
  *
- * If listings is set, calls that list a directory stop.  Otherwise a directory counts as listed
+ * If 'listings' is set, calls that list a directory stop.  Otherwise a directory counts as listed
  * when it is opened.
  *
- * If passing is set, calls that change nothing do not stop, unless their path begins at a
- * descriptor.  The eBPF programs of passing.h report these calls instead.
+ * If 'passing' is set, a call that changes nothing stops only if its path begins at a descriptor.
+ * The eBPF programs of passing.h report the calls that do not stop.
  *
  * The function is async-signal-safe.
  */

@@ -69,8 +69,8 @@ uint64_t observer_see(struct observer *observer, const struct traced_call *call)
  */
 void observer_see_passed(struct observer *observer, const struct passed_call *passed);
 /*
- * Note that the last passed call of a thread has succeeded with this result.  closes is the value
- * of passing_event.closes at that time.
+ * Note that the last passed call of a thread has succeeded with this result.  The parameter closes
+ * is the value of passing_event.closes at that time.
  */
 void observer_see_success(struct observer *observer, pid_t tid, int result, uint64_t closes);
 /*

@@ -49,8 +49,8 @@ void pathmap_free(struct pathmap *map);
 struct pathmap_entry *pathmap_root(struct pathmap *map);
 
 /*
- * Enlarge an array that is indexed by the numbers of entries, so that it has an element for entry.
- * *(n) is the number of its elements.
+ * Enlarge an array that is indexed by the numbers of entries, so that it has an element for the
+ * given entry.  *(n) is the number of its elements.
  */
 #define pathmap_make_room(array, n, entry)                                                         \
 	do {                                                                                       \
@@ -110,10 +110,10 @@ void pathmap_unsettle(struct pathmap *map, struct pathmap_entry *entry);
 void pathmap_settle(struct pathmap *map, struct pathmap_entry *entry);
 /* Whether a running call may change this name or the name of a directory above it. */
 bool pathmap_is_unsettled(const struct pathmap_entry *entry);
-/* Whether entry is 'top' or is below it. */
+/* Whether an entry is 'top' or is below 'top'. */
 bool pathmap_is_below(const struct pathmap_entry *entry, const struct pathmap_entry *top);
 /*
- * If link is the link in /proc to a descriptor of the process pid, returns the number of the
+ * If 'link' is a link in /proc to a descriptor of the process pid, returns the number of the
  * descriptor.  Otherwise returns -1.
  */
 int pathmap_fd_of(const struct pathmap_entry *link, pid_t pid);

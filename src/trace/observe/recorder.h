@@ -124,7 +124,7 @@ void recorder_catch_up(struct recorder *recorder);
 void recorder_look_at_once(struct recorder *recorder);
 /* Note that a call is about to make or remove names in a directory. */
 void recorder_names_change(struct recorder *recorder, struct pathmap_entry *directory);
-/* Whether the path exists now.  If it exists, stx is set. */
+/* Whether the path exists now.  If the path exists, *stx is set. */
 bool recorder_exists(struct recorder *recorder, struct pathmap_entry *entry, struct statx *stx);
 /* Note that the path of 'to' is about to become another name of the file that 'from' names. */
 void recorder_link(struct recorder *recorder, struct record *from, struct record *to);
@@ -161,7 +161,7 @@ bool recorder_content_is_written_unseen(
 	struct recorder *recorder, const struct record *record, const struct statx *stx);
 
 /*
- * Begin to record that 'from', which has the state stx, is renamed to 'to'.  If exchange is set,
+ * Begin to record that 'from', which has the state stx, is renamed to 'to'.  If 'exchange' is set,
  * 'to' is also renamed to 'from'.  The caller then calls recorder_move for each renamed path.
  */
 void recorder_move_begin(struct recorder *recorder, struct pathmap_entry *from,
@@ -185,7 +185,7 @@ uint64_t recorder_move_remove(
  */
 void recorder_name_change(struct recorder *recorder, struct record *record, enum record_name name,
 	const struct statx *stx);
-/* A call that may have made a file at the path of entry is over.  Look at that file now. */
+/* Look at the file of an entry now, since a call that may have made the file is over. */
 void recorder_name_settle(struct recorder *recorder, const struct pathmap_entry *entry);
 /*
  * Check a file whose content the current call is about to change or to remove.  Another process may

@@ -39,8 +39,8 @@ static bool is_racy(const struct record *record)
 
 /*
  * Whether the content may have changed.  A new ctime alone proves nothing, because chmod(2) and
- * link(2) change the ctime, too.  It counts only if the file was opened for writing, made or
- * renamed.
+ * link(2) change the ctime, too.  A new ctime counts only if the file was opened for writing, made
+ * or renamed.
  */
 static bool content_changed(const struct record *record)
 {
@@ -59,7 +59,7 @@ static bool content_changed(const struct record *record)
 	return record->ops & rewritten || !record->retimed || before->nlink > 1 || after->nlink > 1;
 }
 
-/* A record, and its path.  The path is copied here, so that sorting reads memory in order. */
+/* A record, and its path.  The path is a copy, so that sorting reads memory in order. */
 struct sortable {
 	struct str path;
 	struct record *record;

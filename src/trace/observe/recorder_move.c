@@ -18,8 +18,8 @@ void recorder_move_begin(struct recorder *recorder, struct pathmap_entry *from,
 }
 
 /*
- * Whether the command made the path before the current call.  (In an exchange of two paths, the
- * first half has already set record->made of one path to the present value of 'renames'.)
+ * Whether the command made the path before the current call.  (The first half of an exchange has
+ * already set record->made of one path to the present value of 'renames'.)
  */
 static bool was_made(const struct recorder *recorder, const struct record *record)
 {

@@ -71,10 +71,7 @@ bool recorder_name_is_own(const struct record *record)
 	return is_old_file(record);
 }
 
-/*
- * The operations of the command on a file, under its present path and under the paths that it had
- * before.
- */
+/* The operations of the command on a file, under its present path and under its earlier paths. */
 struct past {
 	/* the record with the state of the file before the command; NULL: not known */
 	struct record *first;

@@ -51,7 +51,7 @@ struct tracees_ids {
 
 /*
  * Returns the thread with the id tid.  *fresh is set to true if the thread was not known before.
- * If ids is NULL, the ids are read from /proc.  If the thread is already gone, errno is set and
+ * If 'ids' is NULL, the ids are read from /proc.  If the thread is already gone, errno is set and
  * NULL is returned.
  */
 struct tracee *tracees_get(

@@ -1,6 +1,6 @@
 /*
  * unrecorded - the files and directories without a record that the command has moved or removed.
- * They are called things here.
+ * Such a file or directory is called a "thing" here.
  *
  * The bundle has no records of files in .git and of files that the ignore file lists, so the only
  * copy of their contents is in the file system.  When the command has renamed such a thing, alone
@@ -41,7 +41,7 @@ struct unrecorded {
 
 void unrecorded_release(struct unrecorded *unrecorded);
 /*
- * Note that a call is about to rename 'from', which has the state stx, to 'to'.  If exchange is
+ * Note that a call is about to rename 'from', which has the state stx, to 'to'.  If 'exchange' is
  * set, 'to' is also renamed to 'from'.  Things that were moved to a place below 'from' earlier move
  * along.  This function must be called before unrecorded_add_move.
  */

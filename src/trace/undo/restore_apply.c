@@ -296,7 +296,7 @@ static int run_stage(struct restore *restore, enum stage stage, struct err *err)
 }
 
 /*
- * Rename the things whose places are free.  If exchange is set, exchange one thing with the thing
+ * Rename the things whose places are free.  If 'exchange' is set, exchange one thing with the thing
  * that is in its place.  Returns the number of renamed things, or a negative error.
  */
 static int move_some(struct restore *restore, bool exchange, struct err *err)

@@ -165,8 +165,8 @@ int restore_move_plan(struct restore *restore, struct err *err)
 /* ----------------------------------------------------------------- applying */
 
 /*
- * Rename a thing to its old place.  flags is RENAME_NOREPLACE, or RENAME_EXCHANGE if the place is
- * taken.  Returns 1 or a negative error.
+ * Rename a thing to its old place.  The parameter flags is RENAME_NOREPLACE, or RENAME_EXCHANGE if
+ * the place is taken.  Returns 1 or a negative error.
  */
 static int rename_back(
 	struct restore *restore, struct restore_move *move, unsigned flags, struct err *err)
@@ -189,10 +189,7 @@ static int rename_back(
 	return 1;
 }
 
-/*
- * Note an exchange.  The thing that was in the place of 'done' is now in the place where 'done' was
- * before.
- */
+/* Note an exchange.  The thing that was in the target place of 'done' is now where 'done' was. */
 static void note_exchange(struct restore *restore, const struct restore_move *done)
 {
 	for (size_t i = 0; i < restore->n_moves; i++) {

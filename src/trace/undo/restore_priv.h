@@ -10,8 +10,8 @@
 /* A directory in which a restore has changed names. */
 struct restore_touched {
 	char *dir;     /* path relative to the root; "." stands for the root itself */
-	uint32_t mode; /* the mode that the directory gets at the end */
-	bool loosened; /* until the end, the directory has more permissions than 'mode' */
+	uint32_t mode; /* the mode that the directory gets when the restore ends */
+	bool loosened; /* the directory has more permissions than 'mode' until the restore ends */
 	bool timed;    /* the directory existed before the restore, and 'mtime' is its old time */
 	struct timespec mtime;
 };
@@ -112,7 +112,7 @@ int restore_move_apply(
 
 /* --- restore_dir.c --- */
 
-/* Write a new temporary name to out. */
+/* Write a new temporary name into 'out'. */
 void restore_dir_temp(struct restore *restore, char out[RESTORE_TEMP]);
 /* Whether this is a temporary name that a killed restore has left. */
 bool restore_dir_is_leftover(const char *name);
@@ -145,10 +145,10 @@ void restore_dir_finish(struct restore *restore, bool early);
 
 /* --- restore_attr.c --- */
 
-/* Give the file at name the attributes of the wanted state. */
+/* Give the file 'name' in the directory dir the attributes of the wanted state. */
 int restore_attr_set(struct restore *restore, const struct restore_step *step, int dir,
 	const char *name, struct err *err);
-/* Set only the mtime of the file at name. */
+/* Set only the mtime of the file 'name' in the directory dir. */
 int restore_attr_time(int dir, const char *name, const struct bundle_state *want, struct err *err);
 
 /* --- restore_make.c --- */
