@@ -30,7 +30,7 @@ struct json {
 	bool failed; /* the sink returned < 0; later writes are dropped */
 	bool comma[JSON_DEPTH_MAX + 1];
 	char closer[JSON_DEPTH_MAX + 1];
-	size_t opened[JSON_DEPTH_MAX + 1]; /* positions of the open brackets in out */
+	size_t opened[JSON_DEPTH_MAX + 1]; /* positions of the open brackets in 'out' */
 };
 
 #define JSON_INIT                                                                                  \

@@ -129,8 +129,8 @@ void param_texts_add(struct param_texts *texts, struct arena *arena, const char 
 /* The value of a PARAM_TEXT; NULL when not given, and for other types. */
 const char *param_text(const struct param *param, const void *request);
 /*
- * Returns the descriptor of the caller whose number the text is, or -1 if the text does not consist
- * of digits alone or exceeds INT_MAX.
+ * Read the number of a descriptor of the caller.  Returns -1 if the text does not consist of digits
+ * alone, or if the number exceeds INT_MAX.
  */
 int param_text_descriptor(const char *text);
 /* The first parameter whose value is a descriptor of the caller, or NULL. */

@@ -18,7 +18,7 @@
 struct walk {
 	struct removal *how;
 	int top;         /* the top directory of the removal */
-	uint64_t mnt_id; /* of the only mount in which names are removed */
+	uint64_t mnt_id; /* id of the only mount in which names are removed */
 	unsigned raised; /* directories that were moved to the top so far */
 	int first;       /* -errno of the first name that was not removed */
 	struct buf path;

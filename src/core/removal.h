@@ -6,7 +6,7 @@
  * name cannot be removed, the other names are still removed.
  *
  * A tree may be deeper than the number of descriptors that a process can have.  So very deep
- * directories are first moved up to the top.
+ * directories are first moved up to the top of the tree.
  */
 #pragma once
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 struct removal {
 	/*
 	 * Called for each name that cannot be removed, with its path and the errno.  The path
-	 * begins with the name of the top.
+	 * begins with the name of the top directory.
 	 */
 	void (*stays)(void *arg, const char *path, int error);
 	/* Called now and then with the number of removed names. */

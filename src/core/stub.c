@@ -29,7 +29,7 @@ bool stub_has_size(const struct statx *stx)
 
 /*
  * Whether a file may be a stub, as far as its attributes show.  Few other files have the time and
- * size of a stub, so the mark is rarely read in vain.
+ * size of a stub, so the mark has to be read for few of them.
  */
 static bool may_be_stub(const struct statx *stx)
 {

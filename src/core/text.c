@@ -246,7 +246,7 @@ struct rest {
  */
 enum verdict {
 	NO_MATCH,
-	NO_MATCH_IN_NAME, /* no match at this or any later place up to the next '/', included */
+	NO_MATCH_IN_NAME, /* no match from here to the next '/', both places included */
 	NO_MATCH_AT_ALL,  /* no match at this or any later place */
 	MATCH,
 };

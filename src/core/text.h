@@ -6,9 +6,9 @@
 #include "core/buf.h"
 #include "core/str.h"
 
-/* The length of the valid UTF-8 sequence at the start of text (1 to 4), or 0 if there is none. */
+/* The length of the valid UTF-8 sequence at the start of a text (1 to 4), or 0 if there is none. */
 size_t text_utf8_length(struct str text);
-/* The length of the longest part of text, from its start, that is valid UTF-8. */
+/* The length of the longest part of a text, from its start, that is valid UTF-8. */
 size_t text_utf8_prefix(struct str text);
 bool text_is_utf8(struct str text);
 

@@ -1,6 +1,6 @@
 /*
  * Each parser reads a text and returns a moment, or false when the text has another form.  A moment
- * can have any year.  Only when_parse, at the end, checks that it fits into an int64_t of
+ * can have any year.  Only when_parse, at the end, checks that the moment fits into an int64_t of
  * nanoseconds (years 1677 to 2262).
  */
 #include "core/when.h"

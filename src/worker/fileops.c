@@ -42,7 +42,7 @@ static int read_some(const struct gate_file *file, const struct wire_request *re
 }
 
 /*
- * Returns the length of text without an incomplete last character.  Only a character of several
+ * Returns the length of a text without an incomplete last character.  Only a character of several
  * bytes can be incomplete.
  */
 static size_t whole_characters(struct str text)

@@ -318,8 +318,8 @@ static int open_failed(
 }
 
 /*
- * Open a path that the policy allows by its name.  *linked becomes true if a link was followed.  In
- * that case the policy has not judged the file that was found.
+ * Open a path whose name the policy allows.  *linked becomes true if a link was followed.  In that
+ * case the policy has not judged the file that was found.
  */
 static int open_allowed(struct gate *gate, enum verdict_access access, const char *path, int flags,
 	bool *linked, struct err *err)
@@ -359,7 +359,7 @@ static const char *kind_of(mode_t mode)
 				: "a device";
 }
 
-/* Replace an O_PATH descriptor by one for reading. */
+/* Replace an O_PATH descriptor by a descriptor for reading. */
 static int reopen(int *fd, int flags)
 {
 	owned_fd int before = *fd;

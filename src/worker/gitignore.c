@@ -68,7 +68,7 @@ static enum outcome match_class(const char **at, const char *end, unsigned char 
 {
 	const char *p = *at;
 	bool negated = p < end && (*p == '!' || *p == '^'), found = false, first = true;
-	int before = -1; /* the start of a range, if a '-' follows */
+	int before = -1; /* byte that begins a range if a '-' follows; -1: none */
 
 	p += negated;
 	for (; p < end && (first || *p != ']'); p++, first = false) {

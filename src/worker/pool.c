@@ -174,7 +174,7 @@ static int hand_over(struct pool *pool, struct err *err)
 	return 0;
 }
 
-/* Remove the workers that have ended from the list. */
+/* Remove from the list all workers that have ended. */
 static void reap(struct pool *pool)
 {
 	pid_t pid;
@@ -278,6 +278,6 @@ int pool_run(const struct workerrun *worker, const char *socket, unsigned size, 
 	do
 		r = serve_once(&pool, err);
 	while (r == 0);
-	(void)unlink(socket); /* by-name: the name that was made by --socket */
+	(void)unlink(socket); /* by-name: the socket that was made for --socket */
 	return r == POOL_ENDS ? 0 : r;
 }

@@ -2,9 +2,9 @@
  * pool - keeps workers ready.  Each worker is a process that is already under the policy and waits
  * for its connection.
  *
- * The process of the pool listens, and passes each new connection to a worker as a descriptor.  It
- * reads nothing from peers.  A worker serves one connection and ends.  The pool starts another
- * worker in its place as soon as the connection was passed on.
+ * The process of the pool listens, and passes each new connection to a worker as a descriptor.
+ * This process reads nothing from peers.  A worker serves one connection and ends.  The pool starts
+ * another worker in its place as soon as the connection was passed on.
  */
 #pragma once
 #include "worker/workerrun.h"

@@ -33,8 +33,8 @@ int workerclient_spawn(struct workerclient *client, char *const *argv, struct er
 int workerclient_connect(struct workerclient *client, const char *path, struct err *err);
 /*
  * Send a request and wait for its reply, which is valid until the next call.  If the reply is an
- * error, this fails with ERR_DENIED, ERR_INVALID, or ERR_SYSTEM without an errno.  *reply has the
- * whole answer of the worker.
+ * error, the function fails with ERR_DENIED, ERR_INVALID, or ERR_SYSTEM without an errno.  *reply
+ * has the whole answer of the worker.
  */
 int workerclient_call(struct workerclient *client, const struct wire_request *request,
 	struct wire_reply *reply, struct err *err);

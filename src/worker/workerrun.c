@@ -166,7 +166,7 @@ static int meet_peer(
 		return listener;
 	face->ready(face->arg);
 	int fd = workerrun_accept(listener, err);
-	(void)unlink(request->socket); /* by-name: the name that was made by --socket */
+	(void)unlink(request->socket); /* by-name: the socket that was made for --socket */
 	return fd;
 }
 

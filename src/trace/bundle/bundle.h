@@ -255,8 +255,8 @@ unsigned bundle_compare(const struct bundle_file *file);
 unsigned bundle_compare_attributes(const struct bundle_state *a, const struct bundle_state *b);
 const char *bundle_change_name(unsigned bit);
 /*
- * Whether the file was written, or its two states differ.  The states also differ if the file has
- * other further names.
+ * Whether the file was written, or its two states differ.  States with different names of the file
+ * differ, too.
  */
 bool bundle_is_changed(const struct bundle_file *file);
 /* Whether the path is another name of the file in this state. */

@@ -182,7 +182,7 @@ static int locate_content(struct bundle *bundle, const struct bundle_file *file,
 /* ------------------------------------------------------------------ reading */
 
 /*
- * Passes the pieces of a content on to sink, and computes the size and the hash of the content.
+ * Passes the pieces of a content on to 'sink', and computes the size and the hash of the content.
  * check_end compares both with the recorded values.
  */
 struct checker {

@@ -7,9 +7,9 @@
  * from git if the file was unchanged in its repository, or from the other state if both states have
  * the same content.
  *
- * The size and hash of the content are compared with the recorded ones after the last piece.  If
- * they differ, the result is ERR_CORRUPT, or ERR_NOT_FOUND for a content from git.  If the content
- * is not available, the result is ERR_NOT_FOUND, and the message says why.
+ * After the last piece, the size and hash of the content are compared with the recorded size and
+ * hash.  If they differ, the result is ERR_CORRUPT, or ERR_NOT_FOUND for a content from git.  If
+ * the content is not available, the result is ERR_NOT_FOUND, and the message says why.
  */
 int bundle_content(struct bundle *bundle, const struct bundle_file *file, enum bundle_side side,
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err), void *arg,

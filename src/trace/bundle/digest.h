@@ -17,9 +17,9 @@
 int digest_fd(int fd, struct hash *hash);
 /*
  * Compute a digest of a file without reading its holes.  A block is 4096 bytes.  The digest skips
- * blocks of zeros.  Of each other block it covers the number of the block (64 bits, little-endian),
- * and then the bytes of the block.  A short last block is filled up with zeros.  The size of the
- * file comes last.  The function moves the file's offset.
+ * blocks of zeros.  For each other block, the digest covers the number of the block (64 bits,
+ * little-endian), and then the bytes of the block.  A short last block is filled up with zeros.
+ * The size of the file comes last.  The function moves the file's offset.
  */
 int digest_blocks(int fd, struct hash *hash);
 /* Whether an open file has a hole.  The function moves the file's offset. */

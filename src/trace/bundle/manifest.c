@@ -98,7 +98,7 @@ static void write_links(struct json *out, struct record *record, bool after)
 
 /*
  * Write a part of the attributes.  If 'coded' is set, these are the attributes whose names are not
- * UTF-8.  Otherwise these are all others.
+ * UTF-8.  Otherwise these are all other attributes.
  */
 static void write_xattrs(struct json *out, const struct filestate *state, bool coded)
 {

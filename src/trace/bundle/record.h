@@ -94,7 +94,8 @@ struct record {
 	/* next record in a bucket of recorder.named; belongs to the thread that looks at files */
 	struct record *next_named;
 	/*
-	 * indexes of the processes that used the path, ascending; points to 'few' if few are enough
+	 * indexes of the processes that used the path, ascending; an array of up to four is in
+	 * 'few'
 	 */
 	uint32_t *processes;
 	size_t n_processes, cap_processes;

@@ -51,7 +51,8 @@ void ebpf_load(struct ebpf *ebpf, int size, int to, int from, int offset);
 void ebpf_store(struct ebpf *ebpf, int size, int to, int offset, int from);
 void ebpf_store_value(struct ebpf *ebpf, int size, int to, int offset, int32_t value);
 /*
- * Atomically add value to the 64-bit number whose address is in the register 'to'.  Overwrites R2.
+ * Atomically add a value to the 64-bit number whose address is in the register 'to'.  Overwrites
+ * R2.
  */
 void ebpf_count(struct ebpf *ebpf, int to, int32_t value);
 void ebpf_map(struct ebpf *ebpf, int to, int map);

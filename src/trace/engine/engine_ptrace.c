@@ -173,7 +173,7 @@ static void kill_all(struct engine_run *run, const struct traced *traced, const 
 /*
  * Wait for an event, with the results of waitpid.  Returns 0 if there is no event yet.  If the
  * command has ended, and there is a reason not to wait for its other processes (engine_why_leave),
- * they are killed.
+ * these processes are killed.
  */
 static pid_t wait_for_event(struct engine_run *run, const struct traced *traced, int *status)
 {
@@ -283,7 +283,7 @@ static int ptrace_prepare(void *arg)
 /*
  * Decide whether to use a filter.  EBUSY means that this process already has a filter with a
  * listener.  The engine then uses no filter of its own, since the answers of that listener would
- * hide calls from it.
+ * hide calls from such a filter.
  */
 static int ptrace_probe(struct engine_run *run, struct err *err)
 {

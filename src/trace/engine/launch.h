@@ -27,9 +27,9 @@ struct launch {
 
 /*
  * Set the actions of this process for SIGCHLD and SIGPIPE.  To be called before the first fork.  A
- * process that ignores SIGCHLD does not get the status of its children.  A process that does not
- * ignore SIGPIPE is ended by a warning that it writes to a closed pipe.  launch_start restores the
- * old actions for the command.
+ * process that ignores SIGCHLD does not get the status of its children.  In a process that does not
+ * ignore SIGPIPE, a warning to a closed pipe would end the process.  launch_start restores the old
+ * actions for the command.
  */
 void launch_init(struct launch *launch);
 
@@ -72,7 +72,7 @@ void launch_forward_signals(const struct launch *launch, bool in_group);
  * meant for strata itself.
  */
 void launch_forward_end(void);
-/* Whether strata has received a signal to end since launch_forward_end. */
+/* Whether strata has received a signal such as SIGTERM since launch_forward_end was called. */
 bool launch_is_told_to_end(void);
 /*
  * Stop this process as well.  A signal from the terminal has stopped the child, but the shell waits

@@ -376,8 +376,8 @@ static void note_execute(struct callview *view)
 	tracees_argv(view->tracee->tid, view->call->args[argv], process);
 	effects_note_execution(view, entry);
 	/*
-	 * If root traces, programs keep their capabilities, because root's filter does not need
-	 * PR_SET_NO_NEW_PRIVS.
+	 * If root runs strata, programs keep their capabilities, because root's filter does not
+	 * need PR_SET_NO_NEW_PRIVS.
 	 */
 	if (view->recorder->uid && has_capabilities(entry))
 		reasons_add(view->shared->reasons,

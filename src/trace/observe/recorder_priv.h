@@ -61,14 +61,14 @@ void recorder_name_add_overtaken(struct recorder *recorder, struct record *recor
 /* --- recorder_content.c --- */
 
 /*
- * Give the content of a file that is being read to the saver.  strata must have looked at the file
+ * Give the saver the content of a file that is being read.  strata must have looked at the file
  * already.
  */
 void recorder_content_save(struct recorder *recorder, struct record *record);
 /*
- * Give the content of a state to the saver, under this key.  If 'digest' is set, the saver only
- * makes a digest.  *number is set to the number of the job.  Returns 0, or -errno if the file
- * cannot be opened.  The caller decides whether such an error makes the bundle incomplete.
+ * Give the saver the content of a state, under this key.  If 'digest' is set, the saver only makes
+ * a digest.  *number is set to the number of the job.  Returns 0, or -errno if the file cannot be
+ * opened.  The caller decides whether such an error makes the bundle incomplete.
  */
 int recorder_content_queue(struct recorder *recorder, struct record *record,
 	struct filestate *state, const char *key, bool digest, uint64_t *number);

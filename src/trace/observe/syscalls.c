@@ -88,7 +88,7 @@ const struct syscalls_call syscalls_table[] = {
 #ifdef SYS_getdents
 	CALL(getdents, LIST, STAYS, 0, N, N, N, N),
 #endif
-	/* Calls that execute programs or end. */
+	/* Calls that execute programs, and calls that end a thread or a process. */
 	CALL(execve, EXECUTE, FOLLOWS, N, 0, N, N, N),
 	CALL(execveat, EXECUTE, BY_FLAG, 0, 1, 4, N, N),
 	CALL(exit_group, EXIT_GROUP, STAYS, N, N, 0, N, N),

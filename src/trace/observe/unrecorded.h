@@ -42,8 +42,8 @@ struct unrecorded {
 void unrecorded_release(struct unrecorded *unrecorded);
 /*
  * Note that a call is about to rename 'from', which has the state stx, to 'to'.  If 'exchange' is
- * set, 'to' is also renamed to 'from'.  Things that were moved to a place below 'from' earlier move
- * along.  This function must be called before unrecorded_add_move.
+ * set, 'to' is also renamed to 'from'.  Things that an earlier rename has put below 'from' are
+ * moved with it.  This function must be called before unrecorded_add_move.
  */
 void unrecorded_rename(struct unrecorded *unrecorded, struct pathmap *map,
 	struct pathmap_entry *from, const struct statx *stx, struct pathmap_entry *to,

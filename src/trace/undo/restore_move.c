@@ -1,7 +1,8 @@
 /*
  * Renames things without a record, such as .git, back to their old places.  Bundles do not have the
- * contents of such things, so a restore never makes or removes them.  The things are renamed after
- * the directories for them have been made, and before the directories that they leave are removed.
+ * contents of such things, so a restore never makes or removes them.  The things are renamed when
+ * the directories for them have been made.  Directories that have lost a thing by a rename are
+ * removed afterwards.
  */
 #include <errno.h>
 #include <fcntl.h>
