@@ -12,7 +12,7 @@
 enum passwd_field { NAME, PASSWORD, UID, GID, COMMENT, HOME, SHELL, PASSWD_FIELDS };
 enum group_field { GROUP_NAME, GROUP_PASSWORD, GROUP_ID, GROUP_MEMBERS, GROUP_FIELDS };
 
-/* Take the text before a separator, and remove it from *text together with the separator. */
+/* Take the text before a separator off *text, and remove the separator, too. */
 static struct str take_until(struct str *text, char separator)
 {
 	const char *end = text->len ? memchr(text->ptr, separator, text->len) : NULL;
@@ -97,10 +97,7 @@ static void copy_passwd(const struct str field[PASSWD_FIELDS], int n, struct acc
 	out->shell = copy_field(n > SHELL ? field[SHELL] : none, NO_SHELL);
 }
 
-/*
- * Find a user by name, or by uid if user is a number.  A uid that the file does not list counts as
- * found.
- */
+/* Find the user with the given name or uid.  A uid that the file does not list counts as found. */
 static bool find_passwd(struct str text, struct str user, struct account *out)
 {
 	struct str field[PASSWD_FIELDS];
@@ -148,7 +145,7 @@ static void find_groups(struct str text, struct str name, struct account *out)
 			out->groups[out->n_groups++] = gid;
 }
 
-/* Find the number of a group that was given by name or number. */
+/* Find the gid of the group with the given name or number. */
 static bool find_group(struct str text, struct str group, gid_t *gid)
 {
 	struct str field[GROUP_FIELDS];

@@ -27,12 +27,12 @@ struct account {
 void account_release(struct account *account);
 
 /*
- * Find user in this process's /etc/passwd and /etc/group.  user is a name or a number.  A ':' and
- * the name or number of a group may follow; the user then has only this group.  A user number that
- * is not listed gets the group of the same number and the home "/".
+ * Find an account in this process's /etc/passwd and /etc/group.  The text 'user' is a name or a
+ * uid.  A ':' and the name or number of a group may follow, and this is then the account's only
+ * group.  A uid that is not listed gets the group of the same number and the home "/".
  */
 int account_find(const char *user, struct account *out, struct err *err);
-/* As account_find, but passwd and group are the texts of these files. */
+/* As account_find, but 'passwd' and 'group' are the texts of the two files. */
 int account_find_in(struct str passwd, struct str group, const char *user, struct account *out,
 	struct err *err);
 
@@ -42,13 +42,13 @@ int account_find_in(struct str passwd, struct str group, const char *user, struc
  */
 struct str account_name(struct str passwd, uid_t uid);
 /*
- * Find the first range of a user in table, which is the text of /etc/subuid or /etc/subgid.  The
- * user may be listed by name or by number.
+ * Find a user's first range of ids in 'table', the text of /etc/subuid or /etc/subgid.  The user
+ * may be listed by name or by number.
  */
 bool account_range(struct str table, struct str name, uid_t uid, uint32_t *first, uint32_t *count);
 
 /*
- * Take one line from text and split it at ':'.  Returns the number of fields, at most n, or 0 for
+ * Take one line off *text and split it at ':'.  Returns the number of fields, at most n, or 0 for
  * an empty line, or -1 at the end of the text.
  */
 int account_line(struct str *text, struct str *fields, int n);

@@ -47,8 +47,8 @@ int bindlist_add(int list, int mnt, const struct bindspecs *binds, struct err *e
 }
 
 /*
- * Take the text up to the next zero byte.  The last text ends with a zero byte, too, even if the
- * file was cut off.
+ * Take the text up to the next zero byte.  A zero byte follows the bytes of the file, so a text
+ * that was cut off ends there.
  */
 static const char *take_text(const char **at, const char *end)
 {

@@ -20,8 +20,8 @@ struct bindlist_entry {
 };
 
 int bindlist_new(struct err *err);
-/* Add the binds of a mount namespace.  mnt is a descriptor of the namespace. */
+/* Add the binds of the mount namespace with the descriptor 'mnt'. */
 int bindlist_add(int list, int mnt, const struct bindspecs *binds, struct err *err);
-/* Read all records into arena. */
+/* Read all records.  The arena owns the result. */
 int bindlist_read(
 	int list, struct arena *arena, struct bindlist_entry **out, size_t *n, struct err *err);

@@ -99,7 +99,7 @@ static int cover(const char *path, struct err *err)
 	return err_errno(err, "hide '%s' from the inside", path);
 }
 
-/* The directory to hide, and its place in its file system. */
+/* The directory to hide, and its path in its file system. */
 struct hidden {
 	struct statx stx;
 	char device[32];
@@ -107,8 +107,8 @@ struct hidden {
 };
 
 /*
- * Returns the part of path after dir, including the slash.  Returns NULL if path does not lie in
- * dir.
+ * Returns the part of 'path' after 'dir', including the slash.  Returns NULL if 'path' does not lie
+ * in 'dir'.
  */
 static const char *path_below(const char *path, const char *dir)
 {
@@ -123,8 +123,8 @@ static char *join_paths(const char *dir, const char *rest)
 }
 
 /*
- * Find the mount that path lies in.  This is the mount with the longest mount point.  If several
- * have the same mount point, it is the last one.
+ * Find the mount that contains a path: the mount with the longest mount point, and the last one of
+ * several with the same mount point.
  */
 static bool find_mount(const char *path, char *mounts, struct mountinfo *found)
 {
@@ -153,7 +153,7 @@ static void locate_hidden(const char *path, char *mounts, struct hidden *hidden)
 }
 
 /*
- * If this mount shows the hidden directory, cover the directory there.  Several mounts may show it.
+ * Cover the hidden directory in this mount, if the mount shows it.  Other mounts may show it, too.
  */
 static int cover_hidden(const struct mountinfo *mount, const struct hidden *hidden, struct err *err)
 {
@@ -248,9 +248,9 @@ static int copy_mapped(const char *point, int ids, struct copies *copies, struct
 
 /*
  * Map the owners in the mounts below a bind, one mount after the other.  The kernel maps the owners
- * of a tree of mounts only if every mount of the tree can map owners.  In a mount that cannot, such
- * as the host's /proc, files belong to nobody, and root in the sandbox has no more rights to them
- * than any other user.
+ * of a tree of mounts only if every mount of the tree can map owners.  In a mount that cannot map
+ * owners, such as the host's /proc, files belong to nobody, and root in the sandbox has no more
+ * rights to them than any other user.
  */
 static int map_submounts(
 	const struct bindspecs *binds, int ids, const struct buf *mounts, struct err *err)
@@ -322,8 +322,8 @@ static int map_owners(const struct bindspecs *binds, const struct bindspec *bind
 
 /*
  * Clone the host's files for the sandbox.  Restrictions and the mapping of owners must be set here,
- * before the clone is mounted.  The clone includes the mounts below it, because an ordinary user
- * may not uncover files that a mount of the host covers.
+ * before the clone is mounted.  The clone includes the mounts below the path, because an ordinary
+ * user may not uncover files that a mount of the host covers.
  */
 static int clone_host(const struct bindspecs *binds, const struct bindspec *bind, int ids,
 	const struct buf *mounts, struct err *err)
@@ -348,8 +348,8 @@ static int clone_host(const struct bindspecs *binds, const struct bindspec *bind
 /* -------------------------------------------------------------- mount points */
 
 /*
- * Whether the mount point lies in an earlier bind.  Nothing may be made in that bind, since it
- * would be made on the host.
+ * Whether the mount point lies in an earlier bind.  There no mount point may be made, since the new
+ * file would be on the host.
  */
 static bool is_in_bind(const struct bindspecs *binds, size_t which)
 {
@@ -368,7 +368,10 @@ static int make_point(int dir, const char *name, bool is_dir, struct err *err)
 	return fd < 0 ? fd : 0;
 }
 
-/* Open the directory of the mount point.  If it is missing and may_make is set, make it. */
+/*
+ * Open the directory that contains the mount point.  Make this directory if it is missing and
+ * may_make is set.
+ */
 static int open_parent(int root, const char *parent, bool may_make, struct err *err)
 {
 	const char *path = *parent ? parent : ".";
@@ -381,7 +384,7 @@ static int open_parent(int root, const char *parent, bool may_make, struct err *
 	return at_open(root, path, O_PATH | O_DIRECTORY, err);
 }
 
-/* Find the mount point of a bind.  Returns 1 if it had to be made, else 0. */
+/* Find the mount point of a bind.  Returns 1 if the mount point had to be made, else 0. */
 static int find_point(int dir, const char *name, int tree, bool may_make, struct err *err)
 {
 	struct statx host, point;

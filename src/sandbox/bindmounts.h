@@ -16,9 +16,10 @@
 
 /*
  * Leave the host's mounts, and enter a copy of the mounts of the namespace mnt, with the binds on
- * top.  The caller has one thread, and is in the user namespace that the sandbox was built in.
- * 'ids' is the user namespace in which programs of the sandbox run, if that namespace has the ids
- * of ids.h, else -1.  Afterwards the caller has to join that user namespace and unshare its mounts
- * once more there.  Returns the number of mount points that were missing in the tree and were made.
+ * top.  The caller must have only one thread, and must be in the user namespace that the sandbox
+ * was built in.  'ids' is the user namespace in which programs of the sandbox run, if that
+ * namespace has the ids of ids.h, else -1.  Afterwards the caller has to join that user namespace
+ * and unshare its mounts once more there.  Returns the number of mount points that were missing in
+ * the tree and were made.
  */
 int bindmounts_enter(const struct bindspecs *binds, int mnt, int ids, struct err *err);

@@ -10,8 +10,8 @@
 #define PARTS_MAX 3
 
 /*
- * Split text at the colons without a backslash before them.  Returns the number of parts, or -1 if
- * there are too many.
+ * Split the text at each colon that does not follow a backslash.  Returns the number of parts, or
+ * -1 if there are too many.
  */
 static int split_parts(char *text, char *parts[PARTS_MAX])
 {
@@ -35,7 +35,7 @@ static int split_parts(char *text, char *parts[PARTS_MAX])
 	return n;
 }
 
-/* Whether path is dir or lies in dir; both are absolute. */
+/* Whether 'path' is 'dir' or lies in it.  Both paths are absolute. */
 static bool is_below(const char *path, const char *dir)
 {
 	size_t len = strlen(dir);

@@ -29,5 +29,5 @@ int bindspec_read(const char *const *texts, size_t n, struct arena *arena, struc
 	struct err *err);
 /* Refuse a bind of the hidden directory or of a file in it. */
 int bindspec_check(const struct bindspecs *binds, struct err *err);
-/* Whether bind is in the list. */
+/* Whether the list contains this bind. */
 bool bindspec_has(const struct bindspecs *binds, const struct bindspec *bind);

@@ -11,7 +11,7 @@
 #elif defined(__aarch64__)
 #define BPF_NATIVE_ARCH AUDIT_ARCH_AARCH64
 #endif
-#define BPF_X32_BIT 0x40000000 /* this bit marks the number of a call of x32 */
+#define BPF_X32_BIT 0x40000000 /* this bit marks the call numbers of x32 */
 
 #define BPF_LOAD(field)                                                                            \
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, field))

@@ -42,8 +42,8 @@ int callfilter_load(const struct sock_fprog *program, bool want_listener, struct
 		flags |= SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
 	long r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, program);
 	/*
-	 * Linux before 5.19 does not have this flag.  There a signal interrupts a call that waits
-	 * for its answer.
+	 * Linux before 5.19 does not know WAIT_KILLABLE_RECV.  There a signal interrupts a call
+	 * that waits for its answer.
 	 */
 	if (r < 0 && errno == EINVAL && want_listener)
 		r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
@@ -63,7 +63,7 @@ struct callfilter_listener {
 	struct seccomp_notif_resp *response;
 };
 
-/* Whether fd is a listener.  Check this, since processes of a sandbox may send any descriptor. */
+/* Whether fd is a listener.  A process of a sandbox may have sent another descriptor instead. */
 static bool is_listener(int fd, int proc)
 {
 	char name[32], target[PATH_MAX];
@@ -120,7 +120,7 @@ int callfilter_listener_fd(const struct callfilter_listener *listener)
 
 /* ---------------------------------------------------------------------- paths */
 
-/* Add the names of path to out.  "." and ".." are resolved. */
+/* Append the names in 'path' to 'out'.  "." and ".." are resolved. */
 static void add_names(struct buf *out, struct str path)
 {
 	for (struct str name; (name = str_take_name(&path)).len;) {
@@ -158,8 +158,8 @@ static bool add_link(struct buf *out, const struct thread *thread, const char *n
 }
 
 /*
- * Add the path of fd.  A relative path of the call begins there.  If the call has no path, fd is
- * the file itself.
+ * Add the path of fd, the directory in which a relative path of the call begins.  If the call has
+ * no path, fd is the file itself.
  */
 static bool add_base(struct buf *out, const struct thread *thread, int fd)
 {

@@ -8,23 +8,25 @@
  *
  * A filter compares numbers, and cannot follow pointers.  So:
  *
- *	clone3      keeps its flags in memory: ENOSYS, and the C library falls back to clone(2)
- *	socketcall  keeps its arguments in memory: denied to 32-bit programs, which have had calls
- *	            of their own for sockets since Linux 4.3
- *	listen      has a descriptor and no family.  CALLFILTER_NO_LISTEN denies it for UNIX
- *	            sockets, too.  Landlock denies bind(2) of TCP ports, but listen(2) without
- *	            bind(2) takes a port of the kernel's choice
- *	execveat    with an empty path is allowed: the only files without a name that Landlock
- *	            and mount flags do not cover are those of memfd_create(2)
+ *	clone3      keeps its flags in memory.  It fails with ENOSYS, so that the C library uses
+ *	            clone(2) instead
+ *	socketcall  keeps its arguments in memory.  It is denied to 32-bit programs, which have
+ *	            had other calls for sockets since Linux 4.3
+ *	listen      has a descriptor and no family.  So CALLFILTER_NO_LISTEN denies it for UNIX
+ *	            sockets, too.  Landlock's rule for bind(2) is not enough: listen(2) without
+ *	            bind(2) takes a TCP port of the kernel's choice
+ *	execveat    is allowed with an empty path.  Such a call can evade Landlock and mount
+ *	            flags only by a file of memfd_create(2), for which there is CALLFILTER_EXEC
  *
  * Connections by MSG_FASTOPEN and MPTCP evade the port rules of Landlock (Linux 6.18).  So a filter
  * refuses both with the error of a kernel that does not have them.  NETLINK_ROUTE is allowed,
  * because getaddrinfo(3) uses it.
  *
- * With CALLFILTER_EXPLAIN, calls that are denied and calls that change files wait until the warden
- * has answered a notification, and with CALLFILTER_EXEC also calls that execute a program.  The
- * warden uses the notification only to explain a denial, and decides nothing.  A denied call is
- * always refused.  Any other call always goes on to the kernel, which decides.
+ * The options below let the command's warden (commandspace.h) explain denials.  With
+ * CALLFILTER_EXPLAIN, denied calls and calls that change files wait until the warden has answered a
+ * notification.  With CALLFILTER_EXEC as well, so do calls that execute a program.  The warden
+ * decides nothing: a denied call is always refused, and any other call always goes on to the
+ * kernel, which decides.
  */
 #pragma once
 #include <stdbool.h>
@@ -58,16 +60,18 @@ int callfilter_load(const struct sock_fprog *program, bool want_listener, struct
 /* A call that waits for an answer. */
 struct callfilter_event {
 	const char *call; /* name of the call */
-	/* true: the call will be refused; false: it changes or executes a file, if the kernel
-	 * allows */
+	/*
+	 * true: the call will be refused; false: the call changes or executes a file, if the kernel
+	 * allows that
+	 */
 	bool denied;
 	pid_t pid, tid; /* process and thread, in the PID namespace of this process */
 	/* pid in the PID namespace below, if the process is in one; else the same as pid */
 	pid_t inside;
 	/*
 	 * Absolute paths below the root of the thread's mount namespace, without "." and "..".
-	 * Links in them are not followed.  NULL: the call has no such path, or the path could not
-	 * be read.
+	 * Links in the paths are not followed.  NULL: the call has no such path, or the path could
+	 * not be read.
 	 */
 	const char *path, *path2;
 	uint64_t args[6];
@@ -77,8 +81,8 @@ struct callfilter_listener;
 
 /*
  * Take over fd, a listener that a process of a sandbox has sent.  If fd is no listener, it is
- * closed and the result is ERR_INVALID.  proc is the /proc of this process's PID namespace, and is
- * borrowed.
+ * closed, and the error is ERR_INVALID.  'proc' is the /proc of this process's PID namespace, and
+ * is borrowed.
  */
 struct callfilter_listener *callfilter_listener_take(int fd, int proc, struct err *err);
 void callfilter_listener_free(struct callfilter_listener *listener);
@@ -90,9 +94,9 @@ int callfilter_listener_fd(const struct callfilter_listener *listener);
 
 typedef void callfilter_hear(void *arg, const struct callfilter_event *event);
 /*
- * Receive one notification, pass the call to hear, and answer the notification.  hear must not look
- * at files of the sandbox: the caller itself may be the process that serves these files.  Returns
- * 1, or 0 if the call does not wait any more.  Blocks until a call waits.
+ * Receive one notification, pass the call to the callback, and answer the notification.  The
+ * callback must not look at files of the sandbox: the caller itself may be the process that serves
+ * these files.  Returns 1, or 0 if the call does not wait any more.  Blocks until a call waits.
  */
 int callfilter_notified(
 	struct callfilter_listener *listener, callfilter_hear *hear, void *arg, struct err *err);

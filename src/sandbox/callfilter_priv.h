@@ -16,7 +16,7 @@ struct callfilter_call {
 	uint32_t nr;
 	const char *name;
 	bool denied;
-	/* descriptor of the directory of path; if there is no path, of the file itself */
+	/* the directory that 'path' begins in; if there is no path, the file itself */
 	int8_t dirfd;
 	int8_t path, dirfd2, path2;
 };

@@ -21,9 +21,9 @@
 uint64_t capability_set(bool nested);
 
 /*
- * Remove all capabilities but kept from the bounding set, so that no executed program gets them,
- * and from the ambient set.  Needs CAP_SETPCAP if there is a capability to remove.
+ * Limit the bounding set to the set 'kept', so that executed programs get no other capabilities.
+ * Limit the ambient set, too.  Needs CAP_SETPCAP if the bounding set loses a capability.
  */
 int capability_bound(uint64_t kept, struct err *err);
-/* Remove all capabilities but kept from the effective, permitted and inheritable sets. */
+/* Limit the effective, permitted and inheritable sets to the set 'kept'. */
 int capability_keep(uint64_t kept, struct err *err);

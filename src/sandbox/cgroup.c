@@ -87,7 +87,7 @@ static int remove_group(int parent, const char *name)
 	return unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* Remove a cgroup of strata if no process has locked it.  Its holder was then killed. */
+/* Remove a cgroup of strata that no process has locked: its holder was killed. */
 static int remove_if_left(void *arg, int parent, const char *name, struct err *err)
 {
 	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)

@@ -1,10 +1,10 @@
 /*
  * cgroup - a cgroup of version 2 for the processes of a sandbox.
  *
- * The cgroup serves only to freeze the processes, which they do not notice.  No controller is
- * needed.  The cgroup lies below the caller's own cgroup.  There an ordinary user can make a cgroup
- * only if the caller's cgroup was delegated to that user.  The sandbox's holder keeps the new
- * cgroup locked, so that the cgroups of killed holders can be recognised and removed.
+ * The cgroup serves only to freeze the processes.  A process does not notice that it is frozen.  No
+ * controller is needed.  The cgroup lies below the caller's own cgroup.  There an ordinary user can
+ * make a cgroup only if the caller's cgroup was delegated to that user.  The sandbox's holder keeps
+ * the new cgroup locked, so that the cgroups of killed holders can be recognised and removed.
  */
 #pragma once
 #include <stdbool.h>
@@ -29,7 +29,7 @@ bool cgroup_remove(const struct cgroup *cgroup);
 void cgroup_remove_left(int dir);
 
 /*
- * Stop or continue all processes.  If some processes do not stop within wait_ms, all of them
+ * Stop or continue all processes.  If some processes do not stop within wait_ms, all processes
  * continue, and the result is ERR_LIMIT.
  */
 int cgroup_freeze(const struct cgroup *cgroup, int wait_ms, struct err *err);

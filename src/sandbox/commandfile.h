@@ -1,7 +1,7 @@
 /*
  * commandfile - a command on its way from a strata process to the holder of a sandbox.
  *
- * It is a memory file with the command's texts and the properties that the command inherits
+ * A memory file contains the command's texts and the properties that the command inherits
  * (inherited.h).  The command's descriptors are sent beside the file.  Both processes have the same
  * user and the same version of strata: see HOLDER_VERSION.
  */
@@ -15,9 +15,9 @@
 /* Make the file.  Returns its descriptor. */
 int commandfile_write(const struct sandbox_command *command, struct err *err);
 /*
- * Read the members of command that are needed in the sandbox, into memory that is never freed.
- * warden is a descriptor, which cannot be in the file; it becomes the member of that name in the
- * command's restriction.
+ * Read those members of *command that are needed in the sandbox, into memory that is never freed.
+ * The file cannot contain a descriptor, so 'warden' is passed here.  It becomes the member of that
+ * name in the command's restriction.
  */
 int commandfile_read(int fd, int warden, struct sandbox_command *command,
 	struct inherited *inherited, struct err *err);

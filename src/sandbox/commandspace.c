@@ -94,7 +94,7 @@ static int join_outer(const struct sandbox *sandbox, struct err *err)
 }
 
 /*
- * Open a new user namespace in which the id of root here is another id.  Masks that no process
+ * Open a new user namespace that maps id 0 of this process to another id.  Masks that no process
  * serves need such a namespace.
  */
 static int open_nobody(int proc)
@@ -334,7 +334,7 @@ int commandspace_make(const struct sandbox *sandbox, const struct commandspace_p
 		r = out->keeper < 0 ? err_errno(err, "open the process of the warden") : r;
 	}
 	if (r < 0)
-		close_fd(&out->warden); /* an existing warden ends with that */
+		close_fd(&out->warden); /* this ends the warden, if there is one */
 	if ((r < 0 || !plan->keep) && out->pid > 0)
 		(void)child_wait(out->pid);
 	if (r < 0 || !plan->keep)

@@ -34,21 +34,22 @@ struct commandspace_warden {
 struct commandspace_plan {
 	struct bindspecs binds;
 	/*
-	 * NULL: there is no plan.  commandspace_make sets owner, device and nobody in a copy of the
-	 * plan.  Stubs need a warden.
+	 * NULL: there is no plan.  commandspace_make works on a copy, and sets the members 'owner',
+	 * 'device' and 'nobody' of that copy.  Stubs (mountstub.h) need a warden.
 	 */
 	const struct mountplan *mounts;
 	/*
-	 * Complete a copy of mounts, which is passed to this function.  It is called before the
-	 * plan is applied.  The root directory is then the tree as the command will see it,
-	 * including binds.  NULL: mounts is already complete.
+	 * Complete the copy of the mount plan that is passed.  This function is called before the
+	 * plan is applied.  The root directory is then the tree that the command will see,
+	 * including binds.  NULL: the plan is complete already.
 	 */
 	int (*look)(void *arg, struct mountplan *mounts, struct err *err);
 	void *look_arg;
 	/*
 	 * Make the command's network.  This function is called in the user namespace that the
-	 * sandbox was built in, with the files of the host.  Returns a descriptor of the namespace,
-	 * which still belongs to make_net.  NULL: the command has the sandbox's network.
+	 * sandbox was built in, with the files of the host.  Returns a descriptor of the namespace;
+	 * the caller of the function must not close it.  NULL: the command has the sandbox's
+	 * network.
 	 */
 	int (*make_net)(void *arg, struct err *err);
 	void *net_arg;
@@ -74,7 +75,7 @@ struct commandspace {
 	int net;    /* descriptor of the network namespace; -1: the sandbox's is used */
 	int warden; /* socket to the warden; -1: there is none */
 	int keeper; /* pidfd of the warden; -1: there is none */
-	/* pid of the warden, a child of this process to be waited for; 0: there is none */
+	/* pid of the warden, a child that this process has to wait for; 0: there is none */
 	pid_t pid;
 	int points; /* number of mount points that were made for binds, and stay in the tree */
 };

@@ -159,9 +159,9 @@ int confine_calls(bool no_net, struct err *err)
 
 	struct sock_fprog program = { filter.n, filter.words };
 	/*
-	 * With CAP_SYS_ADMIN, PR_SET_NO_NEW_PRIVS is not needed.  It would break sudo.  Kernels
-	 * before 5.16 turn mitigations of speculation on for filtered processes, which slow down
-	 * all programs in the sandbox.  This filter does not need these mitigations, so
+	 * PR_SET_NO_NEW_PRIVS would break sudo, and is not needed with CAP_SYS_ADMIN.  For filtered
+	 * processes, kernels before 5.16 turn on mitigations of speculation, which slow down all
+	 * programs in the sandbox.  This filter does not need the mitigations, so
 	 * SECCOMP_FILTER_FLAG_SPEC_ALLOW keeps them off.
 	 */
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,

@@ -12,8 +12,8 @@
 #include "core/err.h"
 
 /*
- * From now on, refuse these calls to this process and its children.  If no_net is set, also refuse
- * the calls that can reach another machine even from an empty network namespace.  Needs
- * CAP_SYS_ADMIN in the caller's user namespace.
+ * From now on, this process and its children cannot make the calls that reach past namespaces.  If
+ * no_net is set, they also cannot make the calls that can reach another machine even from an empty
+ * network namespace.  Needs CAP_SYS_ADMIN in the caller's user namespace.
  */
 int confine_calls(bool no_net, struct err *err);

@@ -23,7 +23,8 @@ int fence_mounts(struct err *err)
 	/*
 	 * args[3] is the lower half of the flags of mount(2) on a little-endian machine.  A change
 	 * of propagation has exactly one bit in the upper 16 bits of this half.  Old programs put a
-	 * magic number there, which has two of these bits.  The kernel ignores the magic number.
+	 * magic number into these bits, and the number sets two of them.  The kernel ignores the
+	 * magic number.
 	 */
 	struct sock_filter program[] = {
 		BPF_LOAD(arch),
@@ -47,7 +48,7 @@ int fence_mounts(struct err *err)
 	};
 	struct sock_fprog filter = { sizeof(program) / sizeof(program[0]), program };
 
-	/* With CAP_SYS_ADMIN, PR_SET_NO_NEW_PRIVS is not needed.  It would break sudo. */
+	/* PR_SET_NO_NEW_PRIVS would break sudo, and is not needed with CAP_SYS_ADMIN. */
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) < 0)
 		return err_errno(err, "filter system calls");
 	return 0;

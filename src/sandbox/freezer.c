@@ -47,7 +47,7 @@ static void processes_release(struct processes *all)
 
 /* ------------------------------------------------------------------- looking */
 
-/* PID (NAME) STATE PPID PGRP SESSION ..., where NAME may contain any characters. */
+/* The text is "PID (NAME) STATE PPID PGRP SESSION ...".  NAME may contain any characters. */
 static bool parse_stat(const char *text, struct process *out)
 {
 	const char *open = strchr(text, '('), *close = strrchr(text, ')');
@@ -137,10 +137,10 @@ static bool has_stopped_child(const struct processes *all, pid_t parent)
 }
 
 /*
- * Whether a thread waits in vfork for a child that this process has stopped.  Such a thread does
- * not stop, but it cannot go on before the child does.  It is in state D.  A thread in state D
- * might instead wait for a slow disk.  So this function also checks whether the thread waits in a
- * kernel function that makes processes.
+ * Whether a thread waits in vfork for a child that this process has stopped.  Such a thread is in
+ * state D: it does not stop, but it cannot go on before the child does.  A thread that waits for a
+ * slow disk is in state D, too.  So this function also checks whether the thread waits in a kernel
+ * function that makes processes.
  */
 static bool waits_in_vfork(int task, const struct process *thread)
 {
@@ -153,8 +153,8 @@ static bool waits_in_vfork(int task, const struct process *thread)
 }
 
 /*
- * Whether a thread has stopped.  path is the path of the thread's directory below dir, which is a
- * directory of /proc.
+ * Whether a thread has stopped.  'path' leads from 'dir', a directory of /proc, to the thread's
+ * directory.
  */
 static bool has_thread_stopped(int dir, const char *path, bool has_child)
 {
@@ -190,7 +190,7 @@ static bool has_stopped(int proc, const struct processes *all, const struct proc
 
 /* ------------------------------------------------------------------ stopping */
 
-/* Pause for us microseconds.  Returns the length of the next pause. */
+/* Pause for the given number of microseconds.  Returns the length of the next pause. */
 static long pause_us(long us)
 {
 	struct timespec pause = { .tv_nsec = us * 1000 };
@@ -246,8 +246,8 @@ static void continue_all(const struct freezer *freezer, struct processes *all)
 }
 
 /*
- * Wait until all processes have stopped.  Returns 1, or 0 if a process has not stopped by the time
- * until.  running then is that process.
+ * Wait until all processes have stopped.  Returns 1, or 0 if a process still runs at the time
+ * 'until'.  *running is then that process.
  */
 static int await_stop(struct freezer *freezer, struct processes *all, int64_t until,
 	struct process *running, struct err *err)
@@ -280,9 +280,9 @@ static int did_not_stop(const struct process *process, struct err *err)
 
 /*
  * Send SIGSTOP to all processes and wait until they have stopped, in several rounds.  A parent that
- * waits in vfork for a stopped child never stops itself.  waits_in_vfork recognises such parents,
- * but not on every kernel.  Where it does not, continuing all processes for a moment mostly helps.
- * This is why there are several rounds.
+ * waits in vfork for a stopped child does not stop.  waits_in_vfork recognises such parents, but
+ * not on every kernel.  On other kernels it mostly helps to continue all processes for a moment.
+ * So there are several rounds.
  */
 static int stop_by_signal(struct freezer *freezer, struct err *err)
 {
@@ -320,8 +320,8 @@ static void continue_by_signal(struct freezer *freezer)
 }
 
 /*
- * Freeze the cgroup.  A frozen process looks like a sleeping one.  So a process in state D or R has
- * not been frozen.
+ * Freeze the cgroup.  In /proc a frozen process has the state of a sleeping one.  So a process in
+ * state D or R has not been frozen.
  */
 static int stop_by_cgroup(struct freezer *freezer, struct err *err)
 {

@@ -1,9 +1,10 @@
 /*
- * freezer - stops every process of a PID namespace, from its first process.
+ * freezer - stops all processes of a PID namespace but its first process, which calls these
+ * functions.
  *
  * With a cgroup, the kernel freezes the processes.  Otherwise all processes get SIGSTOP, and the
- * freezer waits until every thread has stopped.  The freezer remembers processes that were stopped
- * before, which stay stopped when the others continue.
+ * freezer waits until every thread has stopped.  Processes that were stopped already stay stopped
+ * when the others continue.
  */
 #pragma once
 #include <stdbool.h>
@@ -22,7 +23,7 @@ struct freezer {
 	struct cgroup cgroup;
 	bool strayed; /* a process is not in the cgroup, so the cgroup cannot be used */
 	bool frozen, by_cgroup;
-	struct freezer_stopped *before; /* processes that were stopped before */
+	struct freezer_stopped *before; /* processes that were stopped already */
 	size_t n_before, cap_before;
 };
 

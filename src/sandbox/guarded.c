@@ -73,8 +73,8 @@ static void kill_rest(const struct guarded_command *one, int proc)
 	if (!one->command)
 		return;
 	/*
-	 * The command may not have entered its namespaces before, or may have started a process
-	 * meanwhile.
+	 * The first search misses a command that had not yet entered its namespaces, and a process
+	 * that the command has started meanwhile.
 	 */
 	(void)kill(one->command, SIGKILL);
 	kill_found(one, list);
@@ -82,7 +82,7 @@ static void kill_rest(const struct guarded_command *one, int proc)
 
 void guarded_handle(struct guarded *guarded, const struct pollfd *ready, size_t n, int proc)
 {
-	/* Go backwards, since the last element is moved to the place of a removed one. */
+	/* Go backwards, since the last element moves to the place of a removed one. */
 	for (size_t i = n; i--;) {
 		struct guarded_command *one = &guarded->list[i];
 

@@ -37,7 +37,7 @@ int guarded_has_room(const struct guarded *guarded, struct err *err);
 void guarded_add_take(struct guarded *guarded, pid_t command, int warden, int mnt);
 /* Note that a child was reaped.  Its number may soon belong to another process. */
 void guarded_note_reaped(struct guarded *guarded, pid_t pid);
-/* Fill in out for poll(2).  Returns the number of elements, at most GUARDED_MAX. */
+/* Fill the array 'out' for poll(2).  Returns the number of elements, at most GUARDED_MAX. */
 size_t guarded_poll(const struct guarded *guarded, struct pollfd *out);
 /* Whether one of the n elements shows, after a poll, that a warden has ended. */
 bool guarded_any_ended(const struct pollfd *ready, size_t n);

@@ -4,8 +4,8 @@
  * 1. Start a session, make the socket, close inherited descriptors.
  * 2. Make the inner user namespace, below that of the holder, and the namespaces that belong to it
  *    (namespaces.c).  Make the mounts (mounts.c), and a copy of them that belongs to the inner user
- *    namespace, in which they are locked.  The holder gives descriptors of all these to others,
- *    and does not enter them.
+ *    namespace, in which they are locked.  The holder gives descriptors of all these to strata
+ *    processes, and does not enter them itself.
  * 3. Set a boundary for abstract sockets (scope.c).  Every command inherits it, except commands
  *    with a Landlock domain of their own (forker.c).
  * 4. Become undumpable.
@@ -16,8 +16,8 @@
  * This also holds while the holder ends, when the kernel no longer checks whether a process is
  * dumpable.
  *
- * The holder is a fork that never executes a program.  It has to exist before the mounts are made.
- * When they are made, it has no strata program left to execute.
+ * The holder is a fork that never executes a program.  It has to exist before the mounts are made,
+ * and there is no strata program in these mounts that it could execute.
  */
 #include "sandbox/holder.h"
 
@@ -56,7 +56,7 @@
 #include "sandbox/scope.h"
 
 #define CLIENTS_MAX 256
-/* connections to a stopped holder stay in the queue, even when they are closed */
+/* the queue of a stopped holder also keeps connections that were closed */
 #define BACKLOG 4096
 #define END_MS 500   /* time for processes to end after SIGKILL */
 #define GREET_MS 500 /* time for clients to receive descriptors that were sent to them */
@@ -66,7 +66,7 @@
 
 struct client {
 	int fd;
-	/* pids of the client and its parent, outside; 0: the client ran no command */
+	/* pids of the client and of its parent on the host; 0: the client ran no command */
 	pid_t self, parent;
 	pid_t command; /* the client's running command; 0: none */
 	int status;    /* pipe for the command's status; -1: no command */
@@ -113,7 +113,7 @@ static int make_listener(int run, const char *name, struct err *err)
 
 	if ((size_t)snprintf(address.sun_path, room, "%s" HOLDER_SUFFIX, name) >= room)
 		return err_set(err, ERR_LIMIT, "the name '%.40s...' is too long", name);
-	/* The file gets the mode of the socket. */
+	/* The file of the socket gets the mode of the descriptor. */
 	if (fd < 0 || fchmod(fd, 0600) < 0 || fchdir(run) < 0)
 		return err_errno(err, "make the holder's socket");
 	(void)unlinkat(run, address.sun_path, 0);
@@ -133,8 +133,9 @@ static int make_over_file(int run, const char *name, struct err *err)
 }
 
 /*
- * Make a cgroup to freeze with, if possible.  The name of the cgroup contains the device and inode
- * numbers of the directory run, because cgroups of many environments lie in one directory.
+ * Make a cgroup for freezing the processes, if possible.  The name of the cgroup contains the
+ * device and inode numbers of the directory 'run', because cgroups of many environments lie in one
+ * directory.
  */
 static void make_cgroup(struct holder *holder, const struct sandbox_plan *plan)
 {
@@ -149,7 +150,7 @@ static void make_cgroup(struct holder *holder, const struct sandbox_plan *plan)
 	(void)cgroup_make(name, &holder->freezer.cgroup, &ignored);
 }
 
-/* Close all descriptors but fds, which get new numbers. */
+/* Close all descriptors except those in 'fds', which get new numbers. */
 static int keep_fds(int *const fds[], int n, struct err *err)
 {
 	int kept[PROCESS_KEPT_MAX], slots[PROCESS_KEPT_MAX], count = 0;
@@ -308,7 +309,7 @@ static int watch_signals(struct err *err)
 }
 
 /*
- * Find out how many clients there are descriptors for.  Each client needs three descriptors: a
+ * Find out for how many clients the descriptors suffice.  Each client needs three descriptors: a
  * connection, a pipe for the status, and the warden.  Further connections are not accepted, so that
  * descriptors are left for commands.
  */
@@ -436,8 +437,8 @@ static void send_greeting(struct holder *holder, int fd)
 	hello.shifted = holder->mounts.shifted;
 	hello.scoped = holder->scoped;
 	/*
-	 * The kernel limits the number of descriptors that were sent and not yet received, for an
-	 * ordinary user.
+	 * For an ordinary user, the kernel limits the number of descriptors that were sent but not
+	 * yet received.
 	 */
 	for (int ms = 0;
 		message_send(fd, &hello, sizeof(hello), given, n) == -ETOOMANYREFS && ms < GREET_MS;
@@ -473,8 +474,8 @@ static bool accept_client(struct holder *holder)
 	if (fd < 0)
 		return false;
 	/*
-	 * The socket's mode does not keep root out.  So root is refused until it has become the
-	 * sandbox's owner.
+	 * The socket's mode does not keep root out.  So a process of root is refused unless it has
+	 * taken the id of the sandbox's owner.
 	 */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid != geteuid())
 		return true;
@@ -495,8 +496,8 @@ static void thaw_sandbox(struct holder *holder)
 }
 
 /*
- * Fork a process into group, which is the command's own cgroup.  Without group, fork it into the
- * sandbox's cgroup, if there is one.
+ * Fork a process into the cgroup 'group', which belongs to the command alone.  If 'group' is
+ * negative, fork the process into the sandbox's cgroup, if there is one.
  */
 static pid_t fork_inside(struct holder *holder, int group)
 {
@@ -641,8 +642,8 @@ static void remove_client(struct holder *holder, struct client *client)
 }
 
 /*
- * Send the reason for the end to all clients, and end the sandbox.  asked is the request to end the
- * sandbox, or NULL if a client was killed.
+ * Send the reason for the end to all clients, and end the sandbox.  'asked' is the request to end
+ * the sandbox, or NULL if a client was killed.
  */
 static _Noreturn void end_with_reason(struct holder *holder, const struct holder_request *asked)
 {
@@ -673,7 +674,7 @@ static void serve_client(struct holder *holder, struct client *client)
 
 	if (r == -EAGAIN)
 		return;
-	/* The holder had no room for some of the descriptors of the message. */
+	/* The holder had no free numbers for some of the descriptors of the message. */
 	if (r == -EPROTO) {
 		reply.result = err_set(&reply.err, ERR_LIMIT,
 			"the sandbox's holder has no descriptors left for a command");
@@ -683,7 +684,7 @@ static void serve_client(struct holder *holder, struct client *client)
 		(void)message_send(client->fd, &reply, sizeof(reply), NULL, 0);
 		return;
 	}
-	/* The sandbox does not end when a client is killed that never ran a command. */
+	/* The sandbox goes on when a client is killed that has never run a command. */
 	if (r != 1 && !client->runs) {
 		remove_client(holder, client);
 		return;
@@ -725,7 +726,8 @@ enum {
 
 /*
  * Wait for events.  Returns the number of clients that were waited for, or -1 after a signal.  poll
- * refuses more elements than descriptors can be open, so there are no unused elements.
+ * fails if it gets more elements than this process may open descriptors, so unused elements are
+ * left out.
  */
 static int wait_for_events(struct holder *holder, struct pollfd ready[READY_MAX], size_t *guarded)
 {
@@ -756,8 +758,8 @@ static pid_t handle_guarded(void *arg)
 }
 
 /*
- * Handle the ends of wardens.  In a Landlock domain, a thread is not told the namespaces of
- * processes outside of that domain.  So the thread without one does it.
+ * Handle wardens that have ended.  A thread in a Landlock domain cannot find out the namespaces of
+ * processes outside that domain.  So the thread without a domain (forker.h) does this work.
  */
 static void watch_wardens(struct holder *holder, const struct pollfd *ready, size_t n)
 {

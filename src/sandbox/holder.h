@@ -9,14 +9,14 @@
  *	connection closed after HOLDER_BYE    the strata process has detached
  *	connection closed without HOLDER_BYE  the strata process was killed: the sandbox ends if a
  *	                                      command of that process runs or ran in it
- *	no process attached, none running     the sandbox ends
+ *	no such process, no running program   the sandbox ends
  *
  * A strata process has one command at a time.  The holder writes the command's status, as of
  * wait(2), to a pipe that came with the command.  If the pipe closes without a status, the sandbox
  * has ended.
  *
  * When one strata process ends the sandbox, all attached processes get one more reply:
- * ERR_NOT_FOUND with the reason.  They use it as the answer to their next request.
+ * ERR_NOT_FOUND with the reason.  Each process takes this reply as the answer to its next request.
  *
  * A new connection gets a greeting.  This is a reply whose result is the version, with the
  * descriptors of enum sandbox_fd.  The first connection is a socket pair that the holder's creator
@@ -53,7 +53,7 @@ struct holder_request {
 	uint32_t type;
 	uint32_t slots; /* HOLDER_RUN: one bit for each descriptor of enum inside_fd that is sent */
 	int32_t number; /* HOLDER_END_SESSION: session, _SIGNAL: signal, _WHOSE: process */
-	int32_t self, parent;   /* HOLDER_RUN: pids outside of the client and its parent */
+	int32_t self, parent;   /* HOLDER_RUN: pids of the client and its parent on the host */
 	char by[HOLDER_BY_MAX]; /* HOLDER_END: the command that ends the sandbox */
 	bool own_domain;        /* HOLDER_RUN: the command must not be in the holder's domain */
 };
@@ -68,7 +68,7 @@ struct holder_reply {
 };
 
 /*
- * Do the work of the holder.  Called in a process that was just cloned into a new PID namespace.
- * boot is the connection to the first client.
+ * Do the work of the holder.  This function is called in a process that was just cloned into a new
+ * PID namespace.  'boot' is the connection to the first client.
  */
 _Noreturn void holder_main(const struct sandbox_plan *plan, int boot);

@@ -5,7 +5,7 @@
  * in any user namespace.  If root in a sandbox had that id, it could mount these file systems anew,
  * and would have to be kept from mounting anything (fence.h).  So root's sandboxes have ids of
  * their own: to the kernel, id N of the sandbox is IDS_FIRST + N.  On disk, a file of id N of the
- * sandbox belongs to N, as without a sandbox.  The mounts of the tree map ids in both directions.
+ * sandbox belongs to N, as without a sandbox.  The mounts of the tree translate between the two.
  *
  * The range is half of all ids, so that it contains every id that a tree can reasonably have.  It
  * is the upper half, which nothing else uses: subordinate ids of useradd end at 600,100,000, and
@@ -19,10 +19,10 @@
 #define IDS_COUNT 0x7fffffffU
 
 /*
- * Make a mount that is not attached yet map ids: a file that belongs to N on disk belongs to
- * IDS_FIRST + N in the mount.  userns is a user namespace with the ids of ids.h.  The path name
- * leads from dir to the mount; "" stands for dir itself.  Returns -errno if the kernel or the file
- * system cannot map ids.
+ * Map the ids of a mount that is not attached yet: a file that belongs to N on disk then belongs to
+ * IDS_FIRST + N in the mount.  'userns' is a user namespace with the ids of ids.h.  The path 'name'
+ * leads from 'dir' to the mount; "" stands for 'dir' itself.  Returns -errno if the kernel or the
+ * file system cannot map ids.
  */
 int ids_map_mount(int dir, const char *name, int userns);
 

@@ -8,7 +8,7 @@
 
 #include "core/limits.h"
 
-/* as an argument of personality(2): returns the setting and changes nothing */
+/* argument by which personality(2) only returns the setting */
 #define PERSONALITY_ASK 0xffffffffUL
 
 void inherited_take(struct inherited *out)

@@ -30,7 +30,7 @@ struct inherited {
 	bool no_new_privs;
 };
 
-/* Read the settings of this process.  The limits are those from before limits_raise. */
+/* Read the settings of this process.  The limits are those that it had before limits_raise. */
 void inherited_take(struct inherited *out);
 
 /*

@@ -47,8 +47,8 @@ static _Noreturn void report_failure_and_exit(int report, int failure, const str
 /* ------------------------------------------------------------------- joining */
 
 /*
- * Make this process undumpable.  Do this after each change of ids, which may make the process
- * dumpable again (fs.suid_dumpable).
+ * Make this process undumpable.  This is done after each change of ids, because such a change can
+ * make the process dumpable again (fs.suid_dumpable).
  */
 static int become_undumpable(struct err *err)
 {
@@ -88,9 +88,8 @@ static int set_standard_fds(const int given[INSIDE_FDS], struct err *err)
 /* ------------------------------------------------------------------ becoming */
 
 /*
- * Change the ids of this process by system calls and not by the C library.  The library would wait
- * for the holder's other thread (forker.h), because it does not know that the fork has no such
- * thread.
+ * Change the ids of this process by direct system calls.  The C library's functions would wait for
+ * the holder's other thread (forker.h), which this fork does not have.
  */
 static int set_groups(size_t n, const gid_t *groups)
 {
@@ -160,9 +159,9 @@ static const char *const *add_account(const char *const *env, const struct accou
 }
 
 /*
- * If standard descriptors are pipes, make the command's user their owner.  Otherwise programs could
- * not open them again by /dev/stdout, since the id of a pipe's creator does not exist in the
- * sandbox.  Files and terminals of the host keep their owners.
+ * Make the command's user the owner of standard descriptors that are pipes.  Otherwise programs
+ * could not open the pipes again by /dev/stdout, since the id of a pipe's creator does not exist in
+ * the sandbox.  Files and terminals of the host keep their owners.
  */
 static void chown_pipes(uid_t uid, gid_t gid)
 {
@@ -185,8 +184,8 @@ static int become_root_inside(struct err *err)
 }
 
 /*
- * Report the program that this process is going to execute.  If there is a terminal, send its
- * master with the report, and make it the terminal of this process.
+ * Report the program that this process is going to execute.  If there is a terminal, make it the
+ * terminal of this process, and send its master with the report.
  */
 static int report_ready(
 	const struct program *program, int master, int slave, int report, struct err *err)

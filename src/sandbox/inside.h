@@ -9,8 +9,8 @@
  *
  * The process sends reports to the strata process that runs the command, over a SOCK_SEQPACKET
  * socket.  The socket closes when the command starts to run.  Programs of the sandbox may get
- * access to the launcher and to its end of the socket.  So reports must be trusted no more than the
- * output of the command.
+ * access to the launcher, and to its end of the socket.  So a report deserves no more trust than
+ * the output of the command.
  */
 #pragma once
 #include <stdint.h>
@@ -34,8 +34,8 @@ struct inside_report {
 	int32_t step;
 	int32_t failure;
 	/*
-	 * With INSIDE_FAILED: the reason.  With INSIDE_READY, text is the path of the program, and
-	 * hint that of its interpreter.
+	 * With INSIDE_FAILED: the reason.  With INSIDE_READY: 'text' is the path of the program,
+	 * and 'hint' is the path of its interpreter.
 	 */
 	struct err err;
 };
@@ -67,5 +67,7 @@ struct inside_place {
 	struct process_arguments arguments;
 };
 
-/* Enter the sandbox and become the command.  Called in a new child of the holder. */
+/*
+ * Enter the sandbox and become the command.  This function is called in a new child of the holder.
+ */
 _Noreturn void inside_main(const struct inside_place *place, int given[INSIDE_FDS]);

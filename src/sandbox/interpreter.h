@@ -7,7 +7,7 @@
 
 /*
  * Find the interpreter of the program fd, and copy its path to out (PATH_MAX bytes).  The path is
- * copied as it is in the program.  Returns false if the program has no interpreter.  The content of
- * the program is not trusted.
+ * copied unchanged.  Returns false if the program has no interpreter.  The content of the program
+ * is not trusted.
  */
 bool interpreter_of(int fd, char *out);

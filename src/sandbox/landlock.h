@@ -2,8 +2,8 @@
  * landlock - a Landlock domain: the files, TCP ports, sockets and signals that a process may use.
  *
  * A domain can only take rights away.  It applies to the process that enters it and to all its
- * descendants, whatever their ids.  No process can leave a domain.  A domain enforces the parts of
- * its rules that the running kernel supports; landlock_lacks lists the others.
+ * descendants, whichever ids they have.  No process can leave a domain.  A domain enforces the
+ * parts of its rules that the running kernel supports; landlock_lacks lists the others.
  *
  * Facts that the callers have to know:
  *
@@ -13,7 +13,7 @@
  *	                about files and in another one without (Linux 6.18, in either order).  So
  *	                files, ports and scopes have to be in one domain, and the process that
  *	                enters it may not be in a domain of scope.h.
- *	ptrace(2)       and looks into /proc/PID of processes outside of the domain fail.
+ *	ptrace(2)       fails for processes outside of the domain, and so do reads of /proc/PID.
  *	descriptors     that are open already keep their rights.
  *	files in memory of memfd_create(2), pipes and sockets are not restricted.
  *	ports           are those of TCP.  UDP is not restricted.  Neither are MPTCP, TCP Fast Open
@@ -60,7 +60,7 @@ enum landlock_scope {
 };
 
 struct landlock_rules {
-	bool files; /* false: rules is ignored, and all files may be used */
+	bool files; /* false: the list 'rules' is ignored, and all files may be used */
 	const struct landlock_rule *rules;
 	size_t n;
 	struct landlock_ports bind, connect;
@@ -73,18 +73,19 @@ struct landlock_rules {
  */
 int landlock_abi(void);
 
-/* Append a line for each part of rules that this kernel cannot enforce. */
+/* Append a line for each part of the rules that this kernel cannot enforce. */
 void landlock_lacks(const struct landlock_rules *rules, struct buf *out);
 
 /*
  * Make a domain.  Paths are looked up from the root directory of this process.  Rules for missing
- * paths are left out.  *ruleset gets a descriptor that belongs to the caller.  It gets -1 if this
- * kernel can restrict nothing of the rules.
+ * paths are left out.  *ruleset gets a descriptor that belongs to the caller.  It becomes -1 if
+ * this kernel can enforce no part of the rules.
  */
 int landlock_make(const struct landlock_rules *rules, int *ruleset, struct err *err);
 
 /*
- * Put this thread, and children that it makes from now on, into the domain.  If ruleset is -1,
- * nothing is done.  Needs CAP_SYS_ADMIN in the caller's user namespace, or PR_SET_NO_NEW_PRIVS.
+ * Put this thread into the domain, and with it the children that it makes from now on.  If ruleset
+ * is -1, nothing is done.  Needs CAP_SYS_ADMIN in the caller's user namespace, or
+ * PR_SET_NO_NEW_PRIVS.
  */
 int landlock_enter(int ruleset, struct err *err);

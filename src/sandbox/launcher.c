@@ -91,7 +91,8 @@ int launcher_execute(int launcher, const struct launcher_command *command, struc
 	syscall(SYS_execveat, image, "", argv, command->env, AT_EMPTY_PATH);
 	err_errno(err, "execute the launcher");
 	/*
-	 * Mark the socket close-on-exec again.  The caller reports the failure through this socket.
+	 * Mark the socket close-on-exec again, since the caller still uses it to report the
+	 * failure.
 	 */
 	(void)fcntl(LAUNCHER_FD, F_SETFD, FD_CLOEXEC);
 	return -(int)err->code;

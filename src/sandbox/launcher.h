@@ -1,9 +1,9 @@
 /*
- * launcher - executes a command by means of a small program, which programs of the sandbox may see.
+ * launcher - executes a command with the help of a small program that the sandbox may see.
  *
- * The program is src/launcher/launcher_main.c.  The comment there gives the reason for it.  It is
- * embedded in strata.  It includes this header, too, so this header includes no header of a C
- * library.
+ * The program is src/launcher/launcher_main.c.  The comment in that file says why the program is
+ * needed.  The program is embedded in strata.  It includes this header, so this header must not
+ * include headers of a C library.
  */
 #pragma once
 
@@ -17,13 +17,13 @@ struct launcher_command {
 	char *const *paths; /* programs to try, NULL-terminated, not empty */
 	const char *const *argv, *const *env;
 	int socket; /* becomes LAUNCHER_FD; receives a message if no path can be executed */
-	/* size of that message: an int with -errno of the first path, and then zeros */
+	/* size of the message: an int with -errno of the first path, and then zeros */
 	unsigned long size;
 };
 
 /*
- * Make a sealed memory file with the launcher program.  No file of the host is needed for this, so
- * it works in the sandbox as well.
+ * Make a sealed memory file with the launcher program.  This needs no file of the host, so it also
+ * works in the sandbox.
  */
 int launcher_open(struct err *err);
 

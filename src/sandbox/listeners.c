@@ -85,7 +85,7 @@ static bool accepts(const union netspace_address *address, int family)
 	return r > 0;
 }
 
-/* A socket of IPv6 that listens on all addresses accepts connections to IPv4 addresses, too. */
+/* A socket of IPv6 that listens on all addresses also accepts connections to IPv4 addresses. */
 bool listeners_accept(const union netspace_address *address)
 {
 	return accepts(address, AF_INET6) ||

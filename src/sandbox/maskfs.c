@@ -1,7 +1,7 @@
 /*
- * In the protocol, the number of a node is computed from its index in the list of nodes; the root
- * comes first.  Names and attributes never change, so the kernel may keep them for ever.  So the
- * kernel asks nothing when a mount is attached to a node that a process holds open.
+ * In the protocol, the number of a node is computed from its index in the list of nodes.  The root
+ * has the first number.  Names and attributes never change, so the kernel may keep them for ever.
+ * So no request is made when a mount is attached to a node that a process holds open.
  */
 #include "sandbox/maskfs.h"
 
@@ -29,8 +29,8 @@
 /* the kernel demands a buffer with room for a write request */
 #define REQUEST_MAX (FUSE_MIN_READ_BUFFER + 4096)
 #define WRITE_MAX 4096
-#define ALWAYS (1U << 30) /* validity of an answer in seconds, in effect for ever */
-#define MODE 0111 /* has x bits, so that the kernel also asks this process about an execution */
+#define ALWAYS (1U << 30) /* seconds that the kernel may keep an answer: in effect for ever */
+#define MODE 0111         /* the x bits make the kernel ask this process about an execution, too */
 #define OPTION_MAX 16
 
 struct node {
@@ -123,7 +123,7 @@ static int answer_statfs(const struct maskfs *fs, const struct fuse_in_header *i
 /* ----------------------------------------------------------------- requests */
 
 /*
- * Refuse and report an access to an entry of a node.  If name is NULL, the access is to the node
+ * Refuse and report an access to an entry of a node.  If 'name' is NULL, the access is to the node
  * itself.
  */
 static int refuse(const struct maskfs *fs, const struct fuse_in_header *in, const char *name)
@@ -166,8 +166,8 @@ static int read_link(const struct maskfs *fs, const struct fuse_in_header *in)
 }
 
 /*
- * Check an access(2).  A caller that only passes through a directory (X_OK) on the way to a hole is
- * allowed to.  This does not show masked files.
+ * Check an access(2).  X_OK for a directory on the way to a hole is allowed, since it shows no
+ * masked files.
  */
 static int check_access(const struct maskfs *fs, const struct fuse_in_header *in,
 	const struct fuse_access_in *access)
@@ -289,7 +289,7 @@ static int mount_fs(struct maskfs *fs, struct err *err)
 	snprintf(gid, sizeof(gid), "%u", getegid());
 	/*
 	 * MOUNT_ATTR_NOEXEC is not set.  With it, the kernel would refuse to execute a mask without
-	 * a request to this process.
+	 * asking this process.
 	 */
 	fs->mount = mountcall_new(
 		"fuse", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY, err);
@@ -313,7 +313,7 @@ static _Noreturn void opener_main(const struct maskfs *fs, int socket)
 
 /*
  * Receive the descriptors that the child opens.  Meanwhile, answer the requests that the kernel
- * makes because of this.
+ * makes for the child's calls.
  */
 static int serve_opener(struct maskfs *fs, int socket, int process, struct err *err)
 {
@@ -338,8 +338,8 @@ static int serve_opener(struct maskfs *fs, int socket, int process, struct err *
 }
 
 /*
- * Open all nodes, so that the kernel has their names and attributes.  A child opens them, because
- * opening waits for answers, and this process gives the answers.
+ * Open all nodes, so that the kernel has their names and attributes.  A child opens the nodes,
+ * because each call waits for an answer of this process.
  */
 static int open_nodes(struct maskfs *fs, struct err *err)
 {
@@ -408,8 +408,8 @@ void maskfs_free(struct maskfs *fs)
 }
 
 /*
- * Make a mask.  This is done in a child: mounting needs a new mount namespace that belongs to the
- * user namespace of this process.
+ * Make a mask, in a child, since mounting needs a new mount namespace that belongs to the user
+ * namespace of this process.
  */
 static int try_mask(void *arg, struct err *err)
 {

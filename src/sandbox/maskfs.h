@@ -31,42 +31,40 @@ struct maskfs_node {
 };
 
 /*
- * Called for each refused access.  node is the index of the mask.  path leads from the mask to the
- * name that was looked up, and is "" for the mask itself.  pid is the process that tried, in the
- * PID namespace of this process.  It is 0 if the process has no number there.
+ * Called for each refused access.  'node' is the index of the mask.  'path' leads from the mask to
+ * the name that was looked up; it is "" for the mask itself.  'pid' is the process that tried, in
+ * the PID namespace of this process; it is 0 if the process has no number there.
  */
 typedef void maskfs_told(void *arg, size_t node, const char *path, pid_t pid);
 
 struct maskfs;
 
 /*
- * Open /dev/fuse for maskfs_new.  The caller is in the user namespace that will own the file
- * system.  The error gives the reason why such file systems cannot be used here.
+ * Open /dev/fuse for maskfs_new.  The caller must be in the user namespace that will own the file
+ * system.  On failure, err says why such file systems cannot be used here.
  */
 int maskfs_open(struct err *err);
 /* Whether file systems like this one can be used here. */
 bool maskfs_probe(struct err *err);
 
 /*
- * Make the file system and its mount, which is not attached yet.  device is from maskfs_open, and
- * is taken over.  The mount namespace of this process must belong to the user namespace in which
- * device was opened.  nodes are copied.  The kernel's requests are served until it knows all nodes.
- * Returns NULL on error.
+ * Make the file system and its mount, which is not attached yet.  'device' comes from maskfs_open,
+ * and is taken over.  The mount namespace of this process must belong to the user namespace in
+ * which the device was opened.  The nodes are copied.  The function serves requests until the
+ * kernel knows all nodes.  Returns NULL on error.
  */
 struct maskfs *maskfs_new(int device, const struct maskfs_node *nodes, size_t n, maskfs_told *told,
 	void *arg, struct err *err);
 /* Stop serving.  From now on, programs that access a mask get ENOTCONN.  fs may be NULL. */
 void maskfs_free(struct maskfs *fs);
 /*
- * Return an O_PATH descriptor of the mount, or of a node in it.  The descriptor still belongs to
- * fs.
+ * Each returns an O_PATH descriptor, of the mount or of a node in it.  The descriptor still belongs
+ * to fs.
  */
 int maskfs_mount(const struct maskfs *fs);
 int maskfs_node(const struct maskfs *fs, size_t node);
 
-/*
- * Close the descriptors that are needed only for mounting.  Called when all mounts have been made.
- */
+/* Close the descriptors that are needed only until all mounts have been made. */
 void maskfs_settle(struct maskfs *fs);
 int maskfs_fd(const struct maskfs *fs);
 /*

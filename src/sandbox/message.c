@@ -88,8 +88,8 @@ int message_receive(int socket, void *bytes, size_t len, int *fds, size_t n, int
 	if (wait_ms >= 0 && (r = message_wait(socket, wait_ms)) < 0)
 		return r;
 	/*
-	 * The kernel reports ECONNRESET once if the other side has closed without reading
-	 * everything.  After that, the messages of the other side can be received.
+	 * The kernel reports ECONNRESET once if the other side has closed its end without reading
+	 * all messages.  After that, the messages of the other side can be received.
 	 */
 	for (;;) {
 		got = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);

@@ -63,7 +63,7 @@ int mountcall_detach(int tree)
 int mountcall_become_root(int tree, struct err *err)
 {
 	/*
-	 * pivot_root(".", ".") puts the old root on top of the new one.  There the old root can be
+	 * pivot_root(".", ".") puts the old root on top of the new one.  The old root is then
 	 * unmounted.
 	 */
 	if (fchdir(tree) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||

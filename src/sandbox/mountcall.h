@@ -2,7 +2,7 @@
  * mountcall - makes file systems and mounts that are not attached anywhere yet.
  *
  * A mount is first made or copied, then restricted, and attached last.  So no program ever sees it
- * without its restrictions.  Until a mount is attached, a descriptor keeps it.
+ * without its restrictions.  Until a mount is attached, a descriptor keeps the mount alive.
  */
 #pragma once
 #include <stdint.h>
@@ -43,7 +43,7 @@ int mountcall_attach(int tree, int dirfd, const char *name);
  */
 int mountcall_detach(int tree);
 /*
- * Make an attached mount the root of the mount namespace.  The mounts that were there before are
- * removed.
+ * Make an attached mount the root of the mount namespace.  The mounts that the namespace had before
+ * are removed.
  */
 int mountcall_become_root(int tree, struct err *err);

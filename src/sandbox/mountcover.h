@@ -1,8 +1,9 @@
 /*
  * mountcover - makes the mounts that cover the files that a plan hides.
  *
- * A cover is a mask, or a directory in memory.  It contains the directories that lead to its holes.
- * The places that stay visible are mounted on these holes afterwards.
+ * A cover is a mask (maskfs.h) or a directory in memory.  A hole in a cover is a place that stays
+ * visible.  The cover contains the directories that lead to its holes.  The visible places are
+ * mounted on the holes afterwards.
  */
 #pragma once
 #include "sandbox/maskfs.h"
@@ -18,8 +19,9 @@ struct mountcover {
 };
 
 /*
- * Add the way to each hole of a hidden place.  If top is not NULL, also add the place itself under
- * the name top.  If top is NULL, the place is the root of a file system of its own.
+ * Add the directories that lead to the holes of a hidden place.  If 'top' is not NULL, also add the
+ * place itself, under this name.  If 'top' is NULL, the place is the root of a file system of its
+ * own.
  */
 void mountcover_add(struct mountcover *cover, struct arena *arena, const struct mountplace *place,
 	const char *top);
@@ -31,8 +33,8 @@ void mountcover_release(struct mountcover *cover);
  */
 int mountcover_new_masks(const struct mountcover *cover, int nobody, struct err *err);
 /*
- * Make a directory in memory with these names, which belong to owner.  Its files may take most
- * bytes of memory; 0: as many as the kernel allows.  Returns the mount.
+ * Make a directory in memory with these names, which belong to the user 'owner'.  Its files may
+ * take up to 'most' bytes of memory; 0: as many as the kernel allows.  Returns the mount.
  */
 int mountcover_new_directory(
 	const struct mountcover *cover, mode_t mode, unsigned owner, int64_t most, struct err *err);
@@ -45,7 +47,7 @@ int mountcover_new_directory(
 
 /*
  * Make a stage: a new file system that is attached to "/", where this process does not see it.
- * Other mounts can be attached in it, because before Linux 6.15 only attached mounts can be copied.
+ * Before Linux 6.15 only attached mounts can be copied, so mounts are attached in the stage first.
  * mountcall_detach removes the stage.
  */
 int mountcover_new_stage(struct err *err);

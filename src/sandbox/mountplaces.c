@@ -173,7 +173,7 @@ unsigned mountplaces_bits(const struct mountplace *place)
 
 /* ------------------------------------------------------------------ deciding */
 
-/* Whether a program could rename the place, or make a file there. */
+/* Whether a program could rename the place, or make a file at its path. */
 static bool is_changeable(const struct mountplace *place)
 {
 	return place->parent && !place->parent->hidden && !place->parent->read_only;
@@ -188,8 +188,8 @@ bool mountplaces_in_root(const struct mountplace *place)
 }
 
 /*
- * Whether the way to a hidden place is kept.  It is kept if the root hides everything and the place
- * may be shown later.
+ * Whether the directories that lead to a hidden place are kept: the root hides everything, and the
+ * place may be shown later.
  */
 static bool is_kept_way(const struct mountplace *place)
 {

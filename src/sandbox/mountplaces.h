@@ -1,10 +1,10 @@
 /*
- * mountplaces - the places of a mount plan, as a tree, and how each of them is to be mounted.
+ * mountplaces - the files and directories that a mount plan is about, as a tree of places.
  *
- * A path leads to its real place.  Links on the way are resolved, and are places themselves.  A
- * place has the statements of the plan about it (enum mountplan_kind, as bits).  It inherits all
- * other properties from the directory above.  A place gets a mount of its own if it differs from
- * that directory, or must not be renamed.
+ * Links in the paths of the plan are resolved.  The links and the directories on the way are
+ * places, too.  A place has a bit for each statement of the plan about it (enum mountplan_kind).
+ * It inherits all other properties from the directory above.  A place gets a mount of its own if it
+ * differs from that directory, or must not be renamed.
  */
 #pragma once
 #include <stdbool.h>
@@ -32,15 +32,15 @@ struct mountplace {
 	/* The members below are set by mountplaces_decide. */
 	bool hidden, read_only, no_exec;
 	bool mounted; /* the place has a mount of its own */
-	bool leads;   /* the cover above keeps the name: this place or one below it is visible */
+	bool leads;   /* the cover above keeps this name: the place or one below it is visible */
 	int tree;     /* the mount of the place, until it is attached; else -1 */
 };
 
-/* Make a tree that has only the root, in arena. */
+/* Make a tree that has only the root.  The arena owns the tree. */
 struct mountplace *mountplaces_new(struct arena *arena);
 /*
  * Find the place of an absolute path, and add places that are missing in the tree.  Names are
- * looked up below the directory root_fd.  kinds are the bits that the place will get.  Returns
+ * looked up below the directory root_fd.  'kinds' are the bits that the place will get.  Returns
  * ERR_INVALID for a path with too many links.
  */
 int mountplaces_add(struct mountplace *root, struct arena *arena, int root_fd, const char *path,
@@ -49,22 +49,25 @@ int mountplaces_add(struct mountplace *root, struct arena *arena, int root_fd, c
 struct mountplace *mountplaces_find(struct mountplace *root, const char *path);
 
 /*
- * Directories in which writing does no harm, and which most programs must write to.  They have the
- * form of the member path of struct mountplace.  If a mount begins there, it stays writable, unless
- * the plan has a statement about it.
+ * Directories that most programs must write to, and in which writing does no harm.  The paths have
+ * the form of the member 'path' of struct mountplace.  A mount on such a directory stays writable,
+ * unless the plan has a statement about the directory.
  */
 #define MOUNTPLACES_KEPT 3
 extern const char *const mountplaces_kept[MOUNTPLACES_KEPT];
-/* Returns the part of path below dir, "" for dir itself, or NULL if path does not lie in dir. */
+/*
+ * Returns the part of 'path' below 'dir', "" for 'dir' itself, or NULL if 'path' does not lie in
+ * 'dir'.
+ */
 const char *mountplaces_within(const char *path, const char *dir);
 
 /*
- * Find the reason why a program cannot rename or remove a place.  This is the first place, at it or
- * below it, that is hidden or may not be changed.  Returns NULL if there is none.
+ * Find the reason why a program cannot rename or remove a place.  The reason is the first place, at
+ * the given one or below it, that is hidden or may not be changed.  Returns NULL if there is none.
  */
 const struct mountplace *mountplaces_keeper(struct mountplace *place);
 
-/* Open the directory of a place, looked up below root_fd. */
+/* Open a place that is a directory.  Its path is looked up below root_fd. */
 int mountplaces_open(int root_fd, const struct mountplace *dir, struct err *err);
 
 /*
@@ -76,8 +79,8 @@ bool mountplaces_in_root(const struct mountplace *place);
 /* Decide how each place is to be mounted, beginning with the root. */
 void mountplaces_decide(struct mountplace *root);
 /*
- * Returns the next place in the tree below within, or NULL after the last place.  A directory comes
- * before its entries.
+ * Returns the next place in the tree below 'within', or NULL after the last place.  A directory
+ * comes before its entries.
  */
 struct mountplace *mountplaces_next(struct mountplace *place, const struct mountplace *within);
 /*

@@ -3,7 +3,7 @@
  *
  * 1. Find the places of the plan, and make the stubs, while every file can still be reached.
  * 2. Copy the mount namespace.
- * 3. Copy the mounts of all places that get one of their own.  A copy has only its own
+ * 3. Copy the mounts of all places that get a mount of their own.  A copy has only its own
  *    restrictions, since "/" is not restricted yet.  So a writable place in a read-only directory
  *    needs no special treatment.
  * 4. Restrict "/", and attach the copies, a directory before its entries.
@@ -104,8 +104,8 @@ static const char *kept_in(
 }
 
 /*
- * Restrict the mounts of a tree, but leave kept mounts writable.  EINVAL is no failure: a kept
- * directory need not be a mount.
+ * Restrict the mounts of a tree, but leave those on directories of mountplaces_kept writable.
+ * EINVAL is no failure: such a directory need not be a mount point.
  */
 static int restrict_tree(
 	struct mountplace *root, const struct mountplace *place, int tree, struct err *err)
@@ -290,7 +290,7 @@ static int attach_place(struct mountplace *place, int root, struct err *err)
 	return 0;
 }
 
-/* Attach all mounts that were made below the place top. */
+/* Attach all mounts that were made below the place 'top'. */
 static int attach_below(struct mountplace *top, int root, struct err *err)
 {
 	int r = 0;
@@ -452,9 +452,7 @@ static int stack_place(const struct mountplace *place, struct err *err)
 	return take_fd(&under);
 }
 
-/*
- * Attach the mounts of the places below top to the mount of top.  That mount is attached already.
- */
+/* Attach the mounts of the places below 'top' to the mount of 'top', which is attached already. */
 static int attach_within(struct mountplace *top, struct err *err)
 {
 	size_t start = strlen(top->path) + (*top->path != '\0');
@@ -517,8 +515,8 @@ static struct mountplace *find_changed(
 }
 
 /*
- * Whether a mount can be attached to a place.  This needs a directory that is not hidden, or that
- * keeps the way to the place.
+ * Whether a mount can be attached to a place.  The directory that contains the place must be
+ * visible, or must keep the name of the place.
  */
 static bool is_within_reach(const struct mountplace *place)
 {
@@ -527,8 +525,8 @@ static bool is_within_reach(const struct mountplace *place)
 }
 
 /*
- * Decide anew how places are mounted.  Returns the place from which the mounts have to be made
- * anew.
+ * Decide anew how places are mounted.  Returns the place at which, and below which, the mounts have
+ * to be made anew.
  */
 static struct mountplace *decide_anew(
 	struct mountplan_made *made, struct mountplace *place, struct err *err)

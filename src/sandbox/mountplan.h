@@ -3,7 +3,8 @@
  *
  * A plan is a list of statements about paths.  A statement about a directory applies to everything
  * below it, except to paths with statements of their own.  If several statements are about the same
- * place, the strictest one is used.  A path that does not exist is left out, unless it is a stub.
+ * place, the strictest one is used.  Paths that do not exist are left out, except stubs, which are
+ * made (mountstub.h).
  *
  * Mounts enforce the plan.  So it applies to every program in the mount namespace, whatever rights
  * the program has to the files.  A program with rights over the namespace itself could unmount
@@ -57,7 +58,7 @@ struct mountplan {
 	size_t n;
 	/* id of the sandbox's root user, who will own the directories that are made */
 	unsigned owner;
-	/* the memory that a MOUNTPLAN_PRIVATE may take; 0: as much as the kernel allows */
+	/* bytes of memory that a MOUNTPLAN_PRIVATE may take; 0: as much as the kernel allows */
 	int64_t private_bytes;
 	bool changes; /* a place may be hidden or shown later */
 	/* from maskfs_open, taken over; -1: masks are empty, and accesses are not reported */
@@ -89,7 +90,7 @@ struct mountplan_stub {
 	bool is_dir;
 };
 
-/* A plan that is applied.  This struct owns all its members, unless the plan only borrows them. */
+/* A plan that is applied.  This struct owns its members, except those that the plan borrows. */
 struct mountplan_made {
 	struct arena arena;
 	struct mountplace *places;
@@ -99,7 +100,7 @@ struct mountplan_made {
 	struct mountplan_stub *stubs;
 	size_t n_stubs;
 	bool stubs_removed;
-	int64_t private_bytes; /* private_bytes, owner, nobody and stub_locks are as in the plan */
+	int64_t private_bytes; /* this and the next three members are those of the plan */
 	unsigned owner;
 	int nobody;
 	int stub_locks;
@@ -124,38 +125,38 @@ int mountplan_apply(
 void mountplan_release(struct mountplan_made *made);
 
 /*
- * Whether the plan, with its later changes, hides a path.  If write is set, the result is also true
- * for a path that programs cannot write.  Links are not followed, so the answer may be wrong for a
- * path that leads through a link.
+ * Whether the plan, with its later changes, hides a path.  If 'write' is set, the result is also
+ * true for a path that programs cannot write.  Links are not followed, so the answer may be wrong
+ * for a path that leads through a link.
  */
 bool mountplan_forbids(const struct mountplan_made *made, const char *path, bool write);
 
 /*
- * Find the restricted path that keeps a path from being renamed or removed.  It is the path itself
- * or one below it, without the slash at its beginning.  Returns NULL if there is none.  The result
- * belongs to made.
+ * Find the restricted path that keeps a path from being renamed or removed.  The result is the path
+ * itself or one below it, without the slash at its beginning, and belongs to 'made'.  Returns NULL
+ * if there is none.
  */
 const char *mountplan_keeper(const struct mountplan_made *made, const char *path);
 
 /*
  * Remove the stubs that no program has used and no other plan needs.  This process returns to the
- * mount namespace without the plan.  If the plan was applied without later changes (self is -1),
- * this process must be in that namespace already.  Afterwards no later changes are possible.  The
- * disk space of removed stubs is freed by mountplan_release.
+ * mount namespace without the plan.  If the plan was applied with -1 for 'self', this process must
+ * be in that namespace already.  Afterwards no later changes are possible.  The disk space of
+ * removed stubs is freed by mountplan_release.
  */
 void mountplan_remove_stubs(struct mountplan_made *made);
 
 /*
  * Later changes are made by a process that has stayed in the mount namespace.  If the mounts of
  * this namespace are shared, they change in its copies as well, and are locked in copies of user
- * namespaces below.  Files that are open stay open.  Accesses to masks that are made later are not
- * reported.
+ * namespaces below.  Files that are open stay open.  Masks that are made later do not report
+ * accesses.
  *
  * A program that may mount can evade a later restriction in two ways.  It can make its mounts
- * private beforehand, so that changes do not reach them.  It can also mount the directory above a
- * place once more, without the mounts in it.  This is not possible if the plan has had a mount on
- * the place from the start, such as a pin.  So a permission that was given later can be taken back,
- * but a place that is to be hidden later needs a pin.
+ * private beforehand, so that changes do not reach them.  If the plan has had no mount on a place
+ * from the start, such as a pin, it can also mount the directory above that place once more,
+ * without the mounts in it.  So a permission that was given later can be taken back, but a place
+ * that is to be hidden later needs a pin.
  *
  * Hiding or showing a place replaces all statements of the plan about that place itself.  Its path
  * must not lead through a symbolic link (ERR_INVALID), and a stub counts as missing

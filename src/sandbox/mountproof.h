@@ -9,8 +9,8 @@
 #include "sandbox/mountplaces.h"
 
 /*
- * Check all places below the directory root, where the plan is applied.  Masks are not entered,
- * since the caller would have to serve the accesses.  The message of ERR_SYSTEM names the place and
- * its fault.
+ * Check all places below the directory 'root', to which the plan was applied.  Masks are not
+ * entered, since the caller would have to serve the accesses.  The message of ERR_SYSTEM names the
+ * place and its fault.
  */
 int mountproof_run(struct mountplace *places, int root, struct err *err);

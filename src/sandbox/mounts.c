@@ -99,8 +99,8 @@ void mounts_overlay_options(const struct sandbox_root *root, struct buf *out)
 }
 
 /*
- * Whether fsconfig accepts any option for an overlay.  Before Linux 6.5 it does.  Unknown options
- * are refused only when the file system is made, with an error in the kernel's log.
+ * Whether fsconfig accepts any option for an overlay.  Before Linux 6.5, fsconfig does: unknown
+ * options are refused only when the file system is made, with an error in the kernel's log.
  */
 static bool accepts_any_option(void)
 {
@@ -174,7 +174,7 @@ static int overlay_new(const struct sandbox_root *root, struct err *err)
 	return take_fd(&tree);
 }
 
-/* Make a copy of a mount map ids.  Whether this is possible can only be found out by trying. */
+/* Map the ids of a copied mount.  Whether this is possible can only be found out by trying. */
 static int shift_mount(int tree, int ids, struct err *err)
 {
 	errno = -ids_map_mount(tree, "", ids);
@@ -228,7 +228,7 @@ static bool is_in_this_mount(const char *name)
 	       here.stx_mnt_id == there.stx_mnt_id;
 }
 
-/* Whether a name leads to the same directory from the working directory as from place. */
+/* Whether a name leads to the same directory from 'place' and from the working directory. */
 static bool is_the_same(int place, const char *name)
 {
 	struct stat was, now;
@@ -237,7 +237,10 @@ static bool is_the_same(int place, const char *name)
 	       was.st_dev == now.st_dev && was.st_ino == now.st_ino;
 }
 
-/* Cover a layer outside the working directory's mount, such as one with an absolute name. */
+/*
+ * Cover a layer that lies outside the mount of the working directory, such as one with an absolute
+ * name.
+ */
 static int shift_layer(int place, const char *name, int ids, struct err *err)
 {
 	if (!is_in_this_mount(name)) {
@@ -432,9 +435,9 @@ static int dev_mount(struct building *building, const char *name, int tree, stru
 }
 
 /*
- * Provide /dev/fuse, by which programs of the sandbox can offer file systems, if the machine has
- * it.  On some machines only root of the machine may open the host's node, which no user of a
- * shifted sandbox is.  So the node is made anew there.
+ * Provide /dev/fuse if the machine has it, so that programs of the sandbox can offer file systems.
+ * On some machines only the machine's root may open the host's node.  No user of a sandbox with the
+ * ids of ids.h is that root, so the node is made anew in such a sandbox.
  */
 static int dev_fuse(struct building *building, int host, struct err *err)
 {
@@ -528,8 +531,8 @@ static int protect_proc(int proc, struct err *err)
 }
 
 /*
- * Mount an empty directory on /proc.  This is for a kernel that refuses a new /proc, since the
- * tree's own files there must not look like those of a real /proc.
+ * Mount an empty directory on /proc, for a kernel that refuses a new /proc.  Without it, files of
+ * the tree could pass for those of a real /proc.
  */
 static int build_empty_proc(struct building *building, struct err *err)
 {
@@ -605,7 +608,7 @@ static int build_sys(struct building *building, struct err *err)
 
 #define RESOLV_COPY ".resolv.conf"
 
-/* Copy the host's file to a temporary name in the new /dev. */
+/* Copy the host's resolv.conf to a temporary name in the new /dev. */
 static int copy_resolv(struct building *building, const struct buf *text, struct err *err)
 {
 	owned_fd int copy = at_create(building->dev, RESOLV_COPY, O_WRONLY | O_EXCL, 0444, err);

@@ -29,10 +29,7 @@ static bool make_file(int dir, const char *name, const char *text)
 	if (mknodat(dir, name, S_IFREG | FILE_MODE, 0) < 0)
 		return false;
 	owned_fd int fd = *text ? at_name_open(dir, name, O_WRONLY | O_NONBLOCK) : -1;
-	/*
-	 * If the text cannot be written, git fails.  At least git does not use another repository
-	 * then.
-	 */
+	/* Without the text, git fails.  That is better than git using another repository. */
 	if (fd >= 0)
 		(void)at_write_all(fd, text, strlen(text));
 	return true;
@@ -40,7 +37,7 @@ static bool make_file(int dir, const char *name, const char *text)
 
 /*
  * Make a directory, or a file with this text.  Returns false with errno if the name cannot be made.
- * Programs cannot make the name either, then.
+ * In that case programs cannot make the name either.
  */
 static bool make_name(int dir, const char *name, bool is_dir, const char *text)
 {
@@ -48,8 +45,8 @@ static bool make_name(int dir, const char *name, bool is_dir, const char *text)
 }
 
 /*
- * Set the owner and the mode of a directory that only leads to a stub.  They are as if a program
- * had made the directory.  Programs may use it.
+ * Set the owner and the mode of a directory that only leads to a stub, as if a program had made the
+ * directory.  Programs may use it.
  */
 static void open_up(int dir, const char *name, const struct statx *above)
 {
@@ -82,8 +79,8 @@ static off_t byte_of(const char *path)
 }
 
 /*
- * Lock or unlock a byte.  type is that of struct flock.  If file is -1, there are no other plans,
- * and nothing is locked.  Returns false if another plan holds the lock.
+ * Lock or unlock a byte.  'type' is the l_type of struct flock.  If 'file' is -1, there are no
+ * other plans, and nothing is locked.  Returns false if another plan holds the lock.
  */
 static bool lock_byte(int file, off_t byte, short type, bool wait)
 {
@@ -119,7 +116,7 @@ static int add_stub(
 	return 0;
 }
 
-/* Make a missing place.  The directory of the place must exist. */
+/* Make a missing place.  The directory that contains the place must exist. */
 static int make_stub(
 	struct mountplan_made *made, int root, struct mountplace *place, struct err *err)
 {
@@ -148,8 +145,8 @@ static int make_stub(
 }
 
 /*
- * Hold the lock for an existing name, too, if the name is a stub of another plan.  That plan may
- * end before this one.
+ * If an existing name is a stub of another plan, hold the lock for this plan, too, since the other
+ * plan may end first.
  */
 static int share_stub(
 	struct mountplan_made *made, int root, struct mountplace *place, struct err *err)
@@ -255,7 +252,7 @@ int mountstub_make(struct mountplan_made *made, int root, struct err *err)
 
 /* ------------------------------------------------------------------ removing */
 
-/* Whether a stub is unchanged, so that no program has put a file or bytes into it. */
+/* Whether a stub is unchanged: no program has put a file or bytes into it. */
 static bool is_untouched(const struct mountplan_stub *stub)
 {
 	struct statx named, opened;
@@ -297,7 +294,10 @@ void mountstub_remove_all(struct mountplan_made *made)
 		const struct mountplan_stub *stub = &made->stubs[i];
 		off_t byte = byte_of(stub->path);
 
-		/* Most stubs of a directory follow each other, so its times are set back once. */
+		/*
+		 * Stubs of one directory mostly follow each other, so the directory's times are set
+		 * back once.
+		 */
 		if (!known)
 			known = at_fd_stat(stub->dir, &before) == 0;
 		if (known && lock_byte(made->stub_locks, byte, F_WRLCK, false))

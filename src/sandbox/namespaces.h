@@ -22,9 +22,9 @@ struct namespaces {
 #define NAMESPACES_INIT ((struct namespaces){ .process = -1, .leash = -1 })
 
 /*
- * Make the child.  flags are those of clone(2), and include CLONE_NEWUSER.  proc is a /proc,
- * possibly of another PID namespace.  With CLONE_NEWUTS the hostname is set.  The cgroup with
- * descriptor cgroup becomes the root of a new cgroup namespace.  If cgroup is -1, or the kernel
+ * Make the child.  'flags' are those of clone(2), and include CLONE_NEWUSER.  proc is a /proc,
+ * possibly of another PID namespace.  With CLONE_NEWUTS the hostname is set.  The cgroup with the
+ * descriptor 'cgroup' becomes the root of a new cgroup namespace.  If 'cgroup' is -1, or the kernel
  * refuses it, the cgroup of this process becomes the root.
  */
 int namespaces_make(unsigned long flags, const char *hostname, int proc, int cgroup,
@@ -53,7 +53,8 @@ int namespaces_open(int process, const char *link, int flags, struct err *err);
 
 /*
  * Copy the mounts of this process into a new mount namespace, which belongs to the user namespace
- * user.  *mnt becomes a descriptor of the new namespace, and *root one of its root directory.
+ * with the descriptor 'user'.  *mnt becomes a descriptor of the new namespace, and *root one of its
+ * root directory.
  */
 int namespaces_copy_mounts(int user, int proc, int *mnt, int *root, struct err *err);
 

@@ -52,7 +52,10 @@ static int enter_and_work(void *arg, struct err *err)
 	return visit->work(visit->arg, err);
 }
 
-/* Do work in the namespace.  Descriptors that the visiting process opens belong to this process. */
+/*
+ * Call work(arg) in a process that enters the namespace.  Descriptors that it opens belong to the
+ * caller.
+ */
 static int visit_namespace(
 	int ns, int (*work)(void *arg, struct err *err), void *arg, struct err *err)
 {
@@ -71,9 +74,8 @@ int netspace_loopback_up(struct err *err)
 	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
 		return err_errno(err, "bring up the loopback device");
 	/*
-	 * Let every user use low ports, since there is no reason to refuse them to root in the
-	 * sandbox.  The network namespace belongs to the user namespace above, in which root in the
-	 * sandbox has no rights.
+	 * Let every user use low ports.  Root in the sandbox needs this, since it has no rights
+	 * over the network namespace, which belongs to the user namespace above.
 	 */
 	struct err ignored = { 0 };
 	(void)procfile_write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0", &ignored);

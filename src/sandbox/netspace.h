@@ -9,7 +9,7 @@
  *
  * The namespace belongs to the user namespace of the process that makes it.  That process needs all
  * capabilities there, and stays in its own network.  Each function that has to work in the
- * namespace starts a short-lived process.  This process enters the namespace, shares the caller's
+ * namespace starts a short-lived process, which enters the namespace, shares the caller's
  * descriptors and opens the sockets for the caller.
  */
 #pragma once
@@ -36,7 +36,7 @@ union netspace_address {
 struct netspace;
 
 /*
- * Make a namespace.  If captured is set, all addresses are local; else only those of the loopback
+ * Make a namespace.  If 'captured' is set, all addresses are local; else only those of the loopback
  * device are.  Returns NULL on error.
  */
 struct netspace *netspace_new(bool captured, struct err *err);
@@ -45,7 +45,7 @@ struct netspace *netspace_new(bool captured, struct err *err);
  * in it.
  */
 void netspace_free(struct netspace *space);
-/* Returns a descriptor for joining the namespace.  The descriptor still belongs to space. */
+/* Returns a descriptor for joining the namespace.  The descriptor still belongs to 'space'. */
 int netspace_fd(const struct netspace *space);
 
 /*
@@ -53,17 +53,16 @@ int netspace_fd(const struct netspace *space);
  * descriptor.  ERR_BUSY: a program in the sandbox, or another socket of this process, has the port.
  */
 
-/* Accepts the TCP connections to this port of any address. */
+/* The socket accepts TCP connections to this port of any address. */
 int netspace_listen(const struct netspace *space, uint16_t port, struct err *err);
-/* Accepts the TCP connections to this port of 127.0.0.1. */
+/* The socket accepts TCP connections to this port of 127.0.0.1. */
 int netspace_listen_loopback(const struct netspace *space, uint16_t port, struct err *err);
-/* Receives the UDP packets for this port of any address, by netspace_receive. */
+/* The socket receives UDP packets for this port of any address, by netspace_receive. */
 int netspace_datagrams(const struct netspace *space, uint16_t port, struct err *err);
 /*
- * The socket gets copies of packets, which netspace_watched reads.  For addresses that are not
- * loopback, these are the first packet of each attempt at a TCP connection, and all UDP packets.
- * For loopback addresses, these are the kernel's refusals of attempts at a TCP connection, for
- * which no program listens.
+ * The socket gets copies of these packets, which netspace_watched reads: the first packet of each
+ * TCP connection to an address that is not loopback; all UDP packets to such addresses; and the
+ * kernel's refusals of TCP connections to loopback ports on which no program listens.
  */
 int netspace_watch(const struct netspace *space, struct err *err);
 

@@ -31,9 +31,9 @@ struct outlet {
 
 /*
  * Make pipes for standard output and error.  If tty is set, a standard descriptor that is a
- * terminal gets no pipe, since its output comes through terminal.h.  ends receives the command's
- * ends of the pipes, which belong to the caller.  It receives -1 where the command is to use the
- * descriptor of this process.  Returns NULL on error.
+ * terminal gets no pipe, since its output comes through terminal.h.  The array 'ends' receives the
+ * command's ends of the pipes, which belong to the caller.  An element becomes -1 if the command is
+ * to use the descriptor of this process.  Returns NULL on error.
  */
 struct outlet *outlet_new(int64_t max, bool tty, int ends[OUTLET_STREAMS], struct err *err);
 void outlet_free(struct outlet *outlet);

@@ -14,7 +14,7 @@ struct sandbox_root {
 	int dir; /* the directory; names of layers are relative to it, or absolute */
 	const char *const *lower; /* layers from top to bottom */
 	size_t n_lower;
-	const char *upper, *work; /* both or neither */
+	const char *upper, *work; /* both are set, or neither is */
 	bool read_only;
 };
 
@@ -22,8 +22,8 @@ struct sandbox_command;
 /*
  * A function that runs a command in a special way, for example under a tracer.  It is called in the
  * sandbox, in the process that otherwise would execute the command's argv.  'kept' is the member of
- * that name of struct sandbox_command.  The function closes report when the command is about to
- * run, and does not return after that.  If it fails before that, it returns one of enum
+ * that name of struct sandbox_command.  The function closes the socket 'report' when the command is
+ * about to run, and does not return after that.  If it fails before that, it returns one of enum
  * sandbox_failure (sandbox_run.h).
  */
 typedef int sandbox_wrapper(

@@ -75,8 +75,8 @@ void process_hide_arguments(const struct process_arguments *arguments, const cha
 }
 
 /*
- * Give fds the numbers from PROCESS_FIRST_KEPT on.  First copy them above these numbers, so that
- * none is overwritten.
+ * Give the descriptors in fds the numbers from PROCESS_FIRST_KEPT on.  First copy them above these
+ * numbers, so that none is overwritten.
  */
 static int renumber(const int *fds, int n)
 {
@@ -105,7 +105,7 @@ int process_keep_only(const int *fds, int n, struct err *err)
 			return err_errno(err, "open /dev/null");
 	if (renumber(fds, n) < 0)
 		return err_errno(err, "keep a descriptor");
-	(void)take_fd(&null); /* it is 0, 1 or 2, or was replaced, or is closed with the others */
+	(void)take_fd(&null); /* the descriptor is 0, 1 or 2, or was replaced, or is closed below */
 	if (close_range((unsigned)(PROCESS_FIRST_KEPT + n), ~0U, 0) < 0)
 		return err_errno(err, "close inherited descriptors");
 	return 0;

@@ -20,8 +20,8 @@ pid_t process_clone(struct clone_args *args);
 void process_reset_signals(void);
 
 /*
- * The part of this process's memory that /proc/self/cmdline shows.  In children of this process it
- * is at the same place.
+ * The part of this process's memory that /proc/self/cmdline shows.  It has the same address in
+ * children of this process.
  */
 struct process_arguments {
 	char *start, *end;
@@ -35,22 +35,22 @@ void process_hide_arguments(const struct process_arguments *arguments, const cha
 #define PROCESS_FIRST_KEPT 3
 #define PROCESS_KEPT_MAX 8
 /*
- * Close all descriptors but fds, which get the numbers 3, 4, ... in their order.  0, 1 and 2 become
- * /dev/null.
+ * Close all descriptors but those in fds, which get the numbers 3, 4, ... in this order.
+ * Descriptors 0, 1 and 2 become /dev/null.
  */
 int process_keep_only(const int *fds, int n, struct err *err);
 
 /*
- * Close all descriptors but 0, 1, 2 and those in kept.  Negative elements of kept are ignored.
- * kept is sorted.
+ * Close all descriptors but 0, 1, 2 and those in 'kept'.  This sorts the array 'kept'.  Its
+ * negative elements are ignored.
  */
 int process_close_others(int *kept, int n, struct err *err);
 
 /*
- * Make this process die when its parent dies, or at once if the parent is dead already.  parent is
- * a socket whose other end the parent holds: if that end is closed, the parent is dead.  getppid
- * does not show this: it returns 0 both for a living parent outside of this PID namespace and for a
- * process out there that has adopted this one.
+ * Make this process die when its parent dies, or at once if the parent is dead already.  'parent'
+ * is a socket whose other end the parent holds: if that end is closed, the parent is dead.  getppid
+ * does not show this.  It returns 0 for a living parent outside this PID namespace, and also for an
+ * outside process that has adopted this one.
  */
 void process_die_with(int parent);
 

@@ -42,7 +42,8 @@ static unsigned long long stat_field(const char *stat, int which)
 }
 
 /*
- * Returns the text after the name of a line of /proc/PID/status, or NULL if there is no such line.
+ * Returns the text after 'name', which begins a line of /proc/PID/status, or NULL if there is no
+ * such line.
  */
 static const char *status_line(const char *status, const char *name)
 {
@@ -179,8 +180,8 @@ struct seeking {
 };
 
 /*
- * Read the numbers of a process, from the PID namespace of this process downwards.  Returns the
- * number of numbers.
+ * Read the numbers of a process, from the PID namespace of this process downwards.  Returns how
+ * many there are.
  */
 static int read_numbers(const char *status, int numbers[LEVELS_MAX])
 {
@@ -264,7 +265,8 @@ static bool descends(const struct processes_outside *one, const struct processes
 }
 
 /*
- * Copy the processes of the sandbox to list, which has room for all of them.  Returns their number.
+ * Copy the processes of the sandbox to 'list', which has room for all of them.  Returns their
+ * number.
  */
 static size_t keep_ours(const struct seeking *seeking, int holder, struct processes_outside *list)
 {

@@ -20,9 +20,9 @@ struct processes_one {
 };
 
 /*
- * Call visit for every process but the holder, in the order of their numbers, until visit returns a
- * negative value.  *one is valid only during the call.  No process is visited if the sandbox has no
- * /proc.
+ * Call the function 'visit' for every process but the holder, in the order of their numbers, until
+ * it returns a negative value.  *one is valid only during the call.  No process is visited if the
+ * sandbox has no /proc.
  */
 int processes_each(const struct sandbox *sandbox,
 	int (*visit)(void *arg, const struct processes_one *one, struct err *err), void *arg,
@@ -30,19 +30,19 @@ int processes_each(const struct sandbox *sandbox,
 
 /* A process of the sandbox, as this process sees it. */
 struct processes_outside {
-	int pid, parent;         /* numbers of the process and its parent, outside */
+	int pid, parent;         /* numbers of the process and its parent outside the sandbox */
 	int inside;              /* number in the sandbox */
 	unsigned long long tick; /* start time in clock ticks since boot */
 	/* known from the PID namespace; false: known only from the chain of parents */
 	bool certain;
 };
 /*
- * List all processes, including the holder, sorted by pid, in arena.  Returns the number of
- * processes, or 0 if /proc does not show them.
+ * List all processes including the holder, sorted by pid.  The arena owns the list.  Returns the
+ * number of processes, or 0 if /proc does not show them.
  */
 size_t processes_outside(
 	const struct sandbox *sandbox, struct arena *arena, struct processes_outside **list);
 
-/* List the binds that any process of the sandbox has, each bind once, in arena. */
+/* List the binds that any process of the sandbox has, each bind once.  The arena owns the list. */
 int processes_binds(
 	const struct sandbox *sandbox, struct arena *arena, struct bindspecs *out, struct err *err);

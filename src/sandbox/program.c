@@ -81,7 +81,10 @@ static const char *search_path(const char *const *env)
 	return DEFAULT_PATH;
 }
 
-/* Find all files called name along path.  Files in unreadable directories count as missing. */
+/*
+ * Find all files called 'name' in the directories of 'path', which has the form of PATH.  Files in
+ * unreadable directories count as missing.
+ */
 static size_t search_along(const char *name, const char *path, char **found, size_t max)
 {
 	size_t n = 0;
@@ -102,8 +105,8 @@ static size_t search_along(const char *name, const char *path, char **found, siz
 }
 
 /*
- * Accept a name with a slash, unless the file is missing.  A file that cannot be inspected may
- * exist.
+ * Accept a name with a slash, unless the file is missing.  A file that cannot be looked at is
+ * accepted, since it may exist.
  */
 static size_t take_as_given(const char *path, char **found)
 {

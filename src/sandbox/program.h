@@ -5,8 +5,8 @@
 #include "core/err.h"
 
 /*
- * Find the first file called name along the PATH of this process.  Directories of that name are
- * skipped.  A name with a slash is used as it is.  out has PATH_MAX bytes.
+ * Find the first file called 'name' in the directories of this process's PATH.  Directories of that
+ * name are skipped.  A name with a slash is used as it is.  The buffer 'out' has PATH_MAX bytes.
  */
 bool program_find(const char *name, char *out);
 
@@ -20,8 +20,9 @@ struct program {
 };
 
 /*
- * Find the program that argv[0] names.  A name without a slash is looked up along PATH of env.
- * Returns 0, or one of enum sandbox_failure, which is also the exit status; the reason is in err.
+ * Find the program that argv[0] names.  A name without a slash is looked up along the PATH in
+ * 'env'.  Returns 0, or one of enum sandbox_failure, which is also the exit status; the reason is
+ * in err.
  */
 int program_look(
 	const char *const *argv, const char *const *env, struct program *out, struct err *err);

@@ -24,7 +24,7 @@
 #define PREFIX "command-"
 #define KILL_MS 5000
 #define CPU_SPARE_SECS 2 /* CPU time that one process may use above the limit of all processes */
-/* more tasks that fork allows above the limit: this number ... */
+/* tasks that fork allows above the limit: this number ... */
 #define TASKS_SPARE_MIN 16
 #define TASKS_SPARE_PART 8 /* ... and the limit divided by this number */
 #define PASSES_MAX 64      /* passes over the list, to find children of children */
@@ -51,7 +51,7 @@ static void set_limit(int resource, int64_t soft, int64_t hard)
 {
 	struct rlimit now, limit = { (rlim_t)soft, (rlim_t)hard };
 
-	/* Keep a limit that is already lower than this one. */
+	/* Keep a hard limit that is already lower. */
 	if (getrlimit(resource, &now) == 0 && now.rlim_max < limit.rlim_max)
 		limit.rlim_max = now.rlim_max;
 	if (limit.rlim_cur > limit.rlim_max)
@@ -222,7 +222,7 @@ void resource_watch_free(struct resource_watch *watch)
 	free(watch);
 }
 
-/* PID (NAME) STATE PPID ..., where NAME may contain any characters. */
+/* The text is "PID (NAME) STATE PPID ...".  NAME may contain any characters. */
 static bool parse_stat(const char *text, struct task *task)
 {
 	const char *close = strrchr(text, ')');
@@ -354,9 +354,9 @@ static int64_t max_of(int64_t a, int64_t b)
 }
 
 /*
- * Returns the CPU time of all processes of the command.  There are two ways to count processes that
- * have ended.  Their CPU time is added to that of their parents when the parents have waited for
- * them.  Also, dead_ticks has the time that they had used at the last look.  Either result may be
+ * Returns the CPU time of all processes of the command.  The time of processes that have ended is
+ * known in two ways.  The kernel adds it to that of their parents when the parents have waited for
+ * them.  The sum dead_ticks has the time that they had used at the last look.  Either number may be
  * too small, so the larger one is used.
  */
 static int64_t cpu_of(struct resource_watch *watch)
@@ -471,8 +471,8 @@ void resource_describe(const struct resource_limits *limits, enum resource_kind 
 /* ---------------------------------------------------------------------- killing */
 
 /*
- * Kill a process by its open directory in /proc.  The directory belongs to this process, and never
- * to a later one with the same number.
+ * Kill a process by its open directory in /proc, which never stands for a later process with the
+ * same number.
  */
 static bool kill_task(const struct resource_watch *watch, const struct task *task)
 {

@@ -8,7 +8,7 @@
  * The warden counts a process as one of the command if any of the following is true.  If the
  * command has a cgroup, only the first one is checked:
  *
- *	its cgroup              is that of the command.  It cannot be left
+ *	its cgroup              is that of the command, which no program can leave
  *	its mount namespace     is that of the command: each command under a policy has one for
  *	                        itself.  Without nested sandboxes, the call filter keeps processes
  *	                        in it
@@ -67,14 +67,16 @@ struct resource_group {
 #define RESOURCE_GROUP_INIT ((struct resource_group){ .dir = -1, .parent = -1 })
 
 /*
- * Make a cgroup below jobs, which is the cgroup of a sandbox (SANDBOX_JOBS, borrowed).  The holder
- * forks the command into the new cgroup.  It gets those limits for which it has controllers.
+ * Make a cgroup below 'jobs', which is the cgroup of a sandbox (SANDBOX_JOBS, borrowed).  The
+ * holder forks the command into the new cgroup.  The new cgroup gets those limits for which it has
+ * controllers.
  */
 int resource_group_make(int jobs, const struct resource_limits *limits, struct resource_group *out,
 	struct err *err);
 /*
- * Append a line for each of the limits that is enforced less strictly because group lacks the
- * controller for it, or there is no group.  nested says that programs may make mount namespaces.
+ * Append a line for each limit that is enforced less strictly, because there is no cgroup or the
+ * cgroup lacks the controller for the limit.  'nested' says that programs may make mount
+ * namespaces.
  */
 void resource_lacks(const struct resource_limits *limits, const struct resource_group *group,
 	bool nested, struct buf *out);
@@ -84,15 +86,15 @@ void resource_group_release(struct resource_group *group);
 struct resource_watch;
 
 /*
- * Begin to watch a command.  proc is a /proc that lists its processes, such as that of the sandbox.
- * group is its cgroup; if group is NULL or its dir is -1, there is none.  mnt is the inode number
- * of its mount namespace.  limits, proc and group are borrowed.
+ * Begin to watch a command.  'proc' is a /proc that lists its processes, such as that of the
+ * sandbox.  'group' is its cgroup; there is none if 'group' is NULL or its member dir is -1.  'mnt'
+ * is the inode number of its mount namespace.  'limits', 'proc' and 'group' are borrowed.
  */
 struct resource_watch *resource_watch_new(const struct resource_limits *limits, int proc,
 	const struct resource_group *group, unsigned long long mnt);
 void resource_watch_free(struct resource_watch *watch);
 
-/* Look at the processes.  Returns the limit that they exceed, if there is one. */
+/* Look at the processes.  Returns the limit that the processes exceed, if there is one. */
 enum resource_kind resource_check(struct resource_watch *watch, struct resource_usage *usage);
 
 /* Kill all processes of the command.  ERR_LIMIT: some processes have not ended. */

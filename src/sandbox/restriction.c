@@ -11,7 +11,7 @@
 #include "core/own.h"
 #include "sandbox/message.h"
 
-static const struct restriction *put_off; /* the restriction whose rest restriction_finish sets */
+static const struct restriction *put_off; /* the restriction that restriction_finish completes */
 
 bool restriction_has_domain(const struct restriction *restriction)
 {

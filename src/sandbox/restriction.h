@@ -59,8 +59,8 @@ struct restriction {
 bool restriction_has_domain(const struct restriction *restriction);
 
 /*
- * Set the restrictions that come before the change of ids.  If traced is set, limits and call
- * filter are left to restriction_finish, and *restriction must stay in memory until then.
+ * Set the restrictions that come before the change of ids.  If 'traced' is set, the limits and the
+ * call filter are left to restriction_finish, and *restriction must stay in memory until then.
  */
 int restriction_enter(const struct restriction *restriction, bool traced, struct err *err);
 /* Set the restrictions that come after the change of ids. */
@@ -73,7 +73,8 @@ int restriction_finish(struct err *err);
 
 /*
  * Write the lists of a restriction as texts that each end with a zero byte, and read them again.
- * next returns one text after the other, and then NULL.  The lists that are read are never freed.
+ * The function 'next' returns one text after the other, and then NULL.  The lists that are read are
+ * never freed.
  */
 void restriction_write(const struct restriction *restriction, struct buf *out);
 bool restriction_read(struct restriction *restriction, const char *(*next)(void *arg), void *arg);

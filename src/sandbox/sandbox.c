@@ -101,8 +101,8 @@ static int request_failed(struct sandbox *sandbox, int r, struct err *err)
 	if (r == -ETIMEDOUT || r == -EAGAIN)
 		return become_mute(sandbox, err);
 	/*
-	 * The kernel limits the number of descriptors that were sent and not yet received, for an
-	 * ordinary user.
+	 * For an ordinary user, the kernel limits the number of descriptors that were sent but not
+	 * yet received.
 	 */
 	if (r == -ETOOMANYREFS)
 		return err_set(err, ERR_BUSY, "too many descriptors are on their way");
@@ -238,7 +238,7 @@ static int receive_greeting(struct sandbox *out, int wait_ms, struct err *err)
 	int holder = out->fds[SANDBOX_HOLDER];
 	message_unpack(came, hello.slots, out->fds, SANDBOX_FDS);
 	bool complete = is_complete(out->fds);
-	/* If this process has opened a pidfd of the holder itself, keep that one. */
+	/* Keep a pidfd of the holder that this process has opened itself. */
 	if (holder >= 0) {
 		close_fd(&out->fds[SANDBOX_HOLDER]);
 		out->fds[SANDBOX_HOLDER] = holder;
@@ -254,8 +254,7 @@ static int receive_greeting(struct sandbox *out, int wait_ms, struct err *err)
 }
 
 /*
- * Reap holders that this process has started and that have ended, however long ago it has detached
- * from them.
+ * Reap all ended holders that this process has started, including those from which it has detached.
  */
 static void reap_holders(void)
 {
@@ -281,7 +280,7 @@ static bool does_init_reap(void)
 	return false;
 }
 
-/* Count the processes in a list of numbers.  If ended is set, count only the zombies. */
+/* Count the processes in a list of numbers.  If 'ended' is set, count only the zombies. */
 static int count_pids(const char *list, bool ended)
 {
 	int found = 0;
@@ -310,9 +309,9 @@ static bool are_zombies_piling_up(void)
 }
 
 /*
- * A holder that ends before this process is its child.  A holder that ends later is a child of
- * process 1.  A holder takes as long to end as a command that does nothing takes to run.  So wait
- * for the holder only if zombies would accumulate.
+ * If a holder ends after this process, process 1 has to reap the holder.  But the end of a holder
+ * takes as long as a whole command that does nothing.  So wait for the holder only if process 1
+ * lets zombies accumulate.
  */
 void sandbox_bury(void)
 {
@@ -567,7 +566,7 @@ int sandbox_explain(struct sandbox *sandbox, struct err *err)
 
 static void release_sandbox(struct sandbox *sandbox)
 {
-	/* The holder was killed, so it has left its cgroup. */
+	/* A holder that was killed has not removed its cgroup. */
 	if (sandbox->fds[SANDBOX_JOBS] >= 0 && wait_gone(sandbox->fds[SANDBOX_HOLDER], 0))
 		cgroup_remove_left(sandbox->fds[SANDBOX_JOBS]);
 	close_fd(&sandbox->connection);
@@ -617,7 +616,7 @@ static void close_namespaces(struct sandbox *sandbox)
 
 /*
  * Wait only until the holder's socket closes.  The socket closes before the kernel unmounts the
- * sandbox's mounts.  No process of the sandbox has to end before, since there is none.
+ * sandbox's mounts.  No process has to be waited for, since none runs in the sandbox.
  */
 int sandbox_dismiss(struct sandbox *sandbox)
 {

@@ -10,8 +10,8 @@
  * two holders.
  *
  * A holder may not answer, because it is stopped or belongs to another version of strata.  Such a
- * sandbox is called mute.  It can be killed and detached from.  All other operations fail with the
- * reason.
+ * sandbox is called mute.  A process can only kill it or detach from it.  All other operations fail
+ * with the reason.
  */
 #pragma once
 #include <stdbool.h>
@@ -65,7 +65,10 @@ int sandbox_start(const struct sandbox_plan *plan, struct sandbox *out, struct e
  */
 void sandbox_bury(void);
 
-/* Attach to a workspace's holder, whose socket is in run.  Returns 1, or 0 if it has none. */
+/*
+ * Attach to a workspace's holder, whose socket is in the directory 'run'.  Returns 1, or 0 if the
+ * workspace has no holder.
+ */
 int sandbox_attach(int run, const char *name, struct sandbox *out, struct err *err);
 /*
  * As sandbox_attach, but if the holder does not answer within wait_ms, the result is a mute
@@ -103,16 +106,15 @@ int sandbox_thaw(struct sandbox *sandbox, struct err *err);
 int sandbox_count(struct sandbox *sandbox, struct err *err);
 
 /*
- * Find the command that a strata process runs.  'strata' is the number of this process.  The
- * command may also be run by a child of it.  Returns the command's number in the sandbox, or 0 if
- * there is none.
+ * Find the command that a strata process or its child runs.  'strata' is the number of the strata
+ * process.  Returns the command's number in the sandbox, or 0 if there is none.
  */
 int sandbox_command_of(struct sandbox *sandbox, pid_t strata);
 
 /*
  * Kill all processes of the sandbox and the holder, wait for their end, and detach.  'by' is the
- * name of the command that does this.  Other strata processes that are attached get this name in
- * the reason.
+ * name of the command that does this.  Other attached strata processes get a reason that has this
+ * name.
  */
 int sandbox_kill(struct sandbox *sandbox, const char *by, struct err *err);
 

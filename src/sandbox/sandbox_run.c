@@ -29,7 +29,7 @@ struct run {
 	struct sandbox *sandbox;
 	const struct sandbox_command *command;
 	struct sandbox_result *result;
-	int report;   /* socket of the process that enters; -1: the command runs or has failed */
+	int report;   /* socket for the process's reports; -1: the command runs or has failed */
 	int signals;  /* signalfd of the signals to pass on */
 	int status;   /* pipe for the command's status; -1: it has ended, or was not started */
 	pid_t inside; /* the command's number in the sandbox; 0: it was not started */
@@ -131,7 +131,7 @@ static void pass_signals_on(struct run *run)
 
 /*
  * Send the command to the holder, with the command's ends of the report socket, the status pipe and
- * the pipes of the outlet.  Where an element of outputs is -1, the command gets the descriptor of
+ * the pipes of the outlet.  Where an element of 'outputs' is -1, the command gets the descriptor of
  * this process.
  */
 static int send_command(
@@ -338,8 +338,8 @@ static int handle_events(struct run *run, struct err *err)
 }
 
 /*
- * Whether the sandbox is ending.  A holder that ends first sends the reason or closes the
- * connection, and then kills the processes of the sandbox.
+ * Whether the sandbox is ending.  Before a holder kills the processes of the sandbox, it sends the
+ * reason or closes the connection.
  */
 static bool is_sandbox_ending(const struct run *run)
 {

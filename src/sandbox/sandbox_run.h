@@ -42,7 +42,7 @@ struct sandbox_command {
 	int64_t timeout_ms; /* 0: none */
 	int64_t output_max; /* bytes on standard output and error; 0: no limit */
 	bool tty;     /* standard input is a terminal: the command gets a terminal of its own */
-	bool wrapped; /* run by the sandbox's sandbox_wrapper (plan.h) */
+	bool wrapped; /* the sandbox's sandbox_wrapper (plan.h) runs the command */
 	int kept;     /* descriptor for the wrapper; used only if 'wrapped' is set */
 	const struct restriction *restriction; /* NULL: none */
 	/* set only in the sandbox: the command's network is not that of the sandbox */

@@ -237,8 +237,8 @@ static int enter_single(struct err *err)
 /*
  * The processes of the setuid helpers, which write the maps of subordinate ids.  They have rights
  * only outside the new namespace, so they are forked before this process enters it.  They wait at a
- * pipe until the namespace exists.  Then both run at the same time.  If this process dies, they
- * read the end of the pipe and exit.
+ * pipe until the namespace exists.  Then the two helpers run at the same time.  If this process
+ * dies, they read the end of the pipe and exit.
  */
 struct mappers {
 	pid_t pid[ID_KINDS];

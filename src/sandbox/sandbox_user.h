@@ -37,8 +37,8 @@ bool sandbox_user_alone(void);
 int sandbox_user_refused(int error, const char *what, struct err *err);
 
 /*
- * Move this process, which must have one thread, into a new user namespace with the ids of mode.
- * For SANDBOX_USER_ROOT, nothing is done.  Returns ERR_UNSUPPORTED, with a hint, if the machine
- * does not allow it.  After that, the process can do nothing useful.
+ * Move this process, which must have one thread, into a new user namespace with the ids that 'mode'
+ * stands for.  For SANDBOX_USER_ROOT, nothing is done.  Returns ERR_UNSUPPORTED, with a hint, if
+ * the machine does not allow this.  After a failure, the process can do nothing useful.
  */
 int sandbox_user_enter(enum sandbox_user mode, struct err *err);

@@ -9,10 +9,10 @@
  * made it.
  *
  * This has a price.  The domain of a sandbox does not restrict files.  A program of the sandbox may
- * make a Landlock domain below that restricts files.  Then the kernel does not let that program
- * move or link files between directories (LANDLOCK_ACCESS_FS_REFER), whatever its own domain
- * allows.  If the sandbox's domain restricted files, too, the kernel would allow this, but then no
- * program of the sandbox could mount anything.
+ * enter a further Landlock domain, which restricts files.  Then the kernel does not let that
+ * program move or link files between directories (LANDLOCK_ACCESS_FS_REFER), whatever its own
+ * domain allows.  If the sandbox's domain restricted files, too, the kernel would allow this, but
+ * then no program of the sandbox could mount anything.
  */
 #pragma once
 #include <stdbool.h>

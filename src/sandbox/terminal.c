@@ -25,8 +25,8 @@ static void copy_size(int from, int to)
 int terminal_make(uid_t user, int *master, int *slave, struct err *err)
 {
 	/*
-	 * A program of the sandbox may have put another file there.  So open it without blocking,
-	 * and check that it is a terminal.
+	 * A program of the sandbox may have put another file at this path.  So open it without
+	 * blocking, and check that it is a terminal.
 	 */
 	owned_fd int ours = at_open_given("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK, 0, err);
 	struct termios settings;

@@ -1,9 +1,9 @@
 /*
  * terminal - gives a command a terminal of the sandbox instead of the caller's.
  *
- * The command's process makes the terminal from the sandbox's devpts and sends its master out of
- * the sandbox.  There the caller's terminal is made raw, so that every key goes to the terminal in
- * the sandbox.  This includes Ctrl-C and Ctrl-Z.  Bytes are copied both ways.
+ * The command's process makes the terminal from the sandbox's devpts and sends its master to the
+ * caller.  The caller makes its own terminal raw, so that every key goes to the terminal in the
+ * sandbox.  This includes Ctrl-C and Ctrl-Z.  Bytes are copied both ways.
  */
 #pragma once
 #include <poll.h>
@@ -20,11 +20,14 @@
 
 /* --- in the sandbox, by the process that becomes the command --- */
 
-/* Make a terminal with the settings and size of standard input, owned by user. */
+/*
+ * Make a terminal with the settings and size of standard input.  It belongs to the user with this
+ * uid.
+ */
 int terminal_make(uid_t user, int *master, int *slave, struct err *err);
 /*
- * Make slave the controlling terminal.  Each standard descriptor that is a terminal is replaced by
- * slave.
+ * Make the terminal 'slave' the controlling terminal.  It also replaces each standard descriptor
+ * that is a terminal.
  */
 int terminal_adopt(int slave, struct err *err);
 

@@ -11,8 +11,8 @@
 #include <sys/types.h>
 
 /*
- * Read up to len bytes, as far as the memory exists.  Returns the number of bytes.  If it is less
- * than len, errno is set.
+ * Read up to len bytes, as far as the memory exists.  Returns the number of bytes that were read.
+ * If this is less than len, errno is set.
  */
 size_t threadview_memory(pid_t tid, uint64_t address, void *out, size_t len);
 /* Read exactly len bytes.  Returns false if they cannot be read. */
@@ -25,7 +25,7 @@ ssize_t threadview_text(pid_t tid, uint64_t address, char *out);
  */
 ssize_t threadview_link(pid_t tid, const char *name, char *out);
 /*
- * As threadview_link, but in an open /proc.  This is for a process that sees the /proc of a
+ * As threadview_link, but with an open /proc.  This is for a process whose own /proc is that of a
  * sandbox.
  */
 ssize_t threadview_link_in(int proc, pid_t tid, const char *name, char *out);
