@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #define LOCALHOST "localhost"
-#define OFFERS_MAX 64 /* ports that are tried for a proposal */
+#define OFFERS_MAX 64 /* ports that are tried for the proposed grant */
 
 static bool ask(const struct policy *policy, const char *host, uint16_t port, struct verdict *out)
 {
@@ -60,8 +60,8 @@ void admission_deny(struct verdict *out, const char *remedy, const char *rule, .
 }
 
 /*
- * Write the host with a port that the policy offers, or without one if a rule for both usual ports
- * lies within the offer.  Returns false if none is offered.
+ * Write the host with a port that may be granted, or without a port if a rule for both usual ports
+ * may be granted.  Returns false if no port may be granted.
  */
 static bool find_offer(
 	const struct policy *offered, const struct hostname *host, char out[HOSTNAME_PORT_MAX])
@@ -95,7 +95,10 @@ void admission_propose(
 	offered.net.allowed = policy->net.grantable;
 	if (!offered.net.allowed.n)
 		return;
-	/* A host that is allowed was denied for another reason, such as its address. */
+	/*
+	 * If the policy allows the host, the reason for the denial is another one, such as the
+	 * address.
+	 */
 	if (host->port)
 		(void)ask(policy, host->text, host->port, &verdict);
 	else

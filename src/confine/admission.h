@@ -7,25 +7,25 @@
 #include "policy/verdict.h"
 
 /*
- * Whether a program may connect to this host and port.  If host is a loopback address, a rule for
- * "localhost" allows it, too.  out is the verdict of the policy.
+ * Whether a program may connect to this host and port.  A rule for "localhost" also allows a host
+ * that is a loopback address.  *out becomes the verdict of the policy.
  */
 bool admission_host(const struct policy *policy, const struct hostname *host, struct verdict *out);
 /*
  * Whether a connection to this host, which the policy allows, may use this address of the host.
- * out is the verdict of the policy.
+ * *out becomes the verdict of the policy.
  */
 bool admission_address(const struct policy *policy, const struct hostname *host,
 	const union netspace_address *address, struct verdict *out);
 /*
- * Whether told, the name that a program sends to the server, fits the connection.  It must be the
- * name that was dialled or, if an address was dialled, a name that the policy allows.  The text
- * what says for people where the name was found, for instance "TLS server name".  If the name does
- * not fit, out is the denial.
+ * Whether a name that a program sends to the server fits the connection.  'told' is this name.  It
+ * must be the name that was dialled or, if an address was dialled, a name that the policy allows.
+ * For people, 'what' says where the name was found, for instance "TLS server name".  If the name
+ * does not fit, *out becomes the denial.
  */
 bool admission_name(const struct policy *policy, const struct hostname *dialled,
 	const struct hostname *told, const char *what, struct verdict *out);
-/* Fill out with a denial that does not come from a rule of the policy.  The texts are copied. */
+/* Set *out to a denial that does not come from a rule of the policy.  The texts are copied. */
 void admission_deny(struct verdict *out, const char *remedy, const char *rule, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -16,11 +16,11 @@
 
 #define AGAIN_NS WHEN_SECOND         /* pause before the same denial is written again */
 #define LINES_A_SECOND_MAX 200       /* lines written in one second */
-#define OWN_MAX ((size_t)1 << 20)    /* bytes of a file of strata itself */
-#define OWN_SPARE ((size_t)64 << 10) /* bytes more for numbers of denials that are not listed */
+#define OWN_MAX ((size_t)1 << 20)    /* maximum size of a file of strata itself */
+#define OWN_SPARE ((size_t)64 << 10) /* further bytes for lines with a number of denials */
 #define OTHERS_MAX 256               /* slots of a hash table; a power of two */
 
-/* When a denial was last written, and how often it has happened. */
+/* The time when a denial was last written, and the number of times that it has happened. */
 struct told {
 	uint64_t key; /* a hash of the denial */
 	int64_t written;
@@ -30,9 +30,9 @@ struct told {
 struct sink {
 	int fd;
 	enum denials_sink kind;
-	uint64_t lost;  /* denials of lines that could not be written here */
-	uint64_t said;  /* the number of denials in the last line about lost ones */
-	uint64_t noted; /* the value of lost that the other sinks have been told */
+	uint64_t lost;  /* denials in lines that could not be written to this sink */
+	uint64_t said;  /* the number in the last line about lost denials */
+	uint64_t noted; /* the value of 'lost' that the other sinks have been told */
 };
 
 struct denials {
@@ -47,7 +47,7 @@ struct denials {
 	 * slot of an older one.
 	 */
 	struct told others[OTHERS_MAX];
-	uint64_t unlisted; /* denials in no line, of which others forgot the slot */
+	uint64_t unlisted; /* denials in no line, whose slot went to another denial */
 	int64_t second;    /* the start of the second that lines are counted in */
 	unsigned lines;
 };
@@ -135,7 +135,8 @@ void denials_json(struct json *out, const struct denial *denial)
 
 /*
  * Whether a line can be written at once.  A command must not stop because nobody reads its denials.
- * A pipe that poll calls writable has room for PIPE_BUF bytes; a longer line could wait.
+ * A pipe that poll reports as writable has room for PIPE_BUF bytes; a longer line might have to
+ * wait.
  */
 static bool has_room(const struct sink *sink, size_t len, size_t most)
 {
@@ -153,7 +154,7 @@ static bool write_to(const struct sink *sink, const struct buf *line, size_t mos
 {
 	if (!has_room(sink, line->len, most))
 		return false;
-	/* The lock works for a regular file only.  The reader of the file may be emptying it. */
+	/* The lock matters only for a regular file, whose reader may be emptying it. */
 	bool locked = flock(sink->fd, LOCK_EX) == 0;
 	ssize_t n = write(sink->fd, line->data, line->len);
 	if (locked)
@@ -182,7 +183,7 @@ static bool write_more(
 	return make_line(&line, &denial) >= 0 && write_to(sink, &line.out, OWN_MAX + OWN_SPARE);
 }
 
-/* Write the number of denials that a sink has no line about, if it has grown. */
+/* Write the number of denials that a sink has no line about, if the number has grown. */
 static void say_lost(const struct denials *denials, struct sink *sink)
 {
 	const uint64_t lost = denials->unlisted + sink->lost;
@@ -203,7 +204,7 @@ static void note_lost(const struct denials *denials, struct sink *given)
 	given->noted = given->lost;
 }
 
-/* Write a line about a denial that has happened news times since its last line. */
+/* Write a line about a denial that has happened 'news' times since its last line. */
 static void write_line(struct denials *denials, const struct denial *denial, uint64_t news)
 {
 	owned(json_release) struct json line = JSON_INIT;
@@ -219,7 +220,7 @@ static void begin_second(struct denials *denials, int64_t now)
 {
 	denials->second = now;
 	denials->lines = 0;
-	/* The files of strata have a limit, so there the number is written once, at the end. */
+	/* The files of strata have a limit, so the number is written to them once, at the end. */
 	for (size_t i = 0; i < denials->n_sinks; i++)
 		if (denials->sinks[i].kind == DENIALS_GIVEN)
 			say_lost(denials, &denials->sinks[i]);

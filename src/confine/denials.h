@@ -46,13 +46,14 @@ struct denial {
 struct denials; /* every denial noted so far */
 
 /*
- * Returns an empty list, which the caller frees.  sink is a descriptor that denials are written to,
- * or -1 for none; it is borrowed.
+ * Returns an empty list, which the caller frees.  'sink' is a descriptor that denials are written
+ * to, or -1 for none; it is borrowed.
  */
 struct denials *denials_new(int sink);
 enum denials_sink {
-	DENIALS_GIVEN, /* of the caller */
-	DENIALS_OWN,   /* a file of strata, with a limit; it also has what others could not take */
+	DENIALS_GIVEN, /* given by the caller */
+	/* a file of strata with a limit; it also says how many denials the other sinks lack */
+	DENIALS_OWN,
 };
 /*
  * Add a descriptor that denials are written to; it is borrowed.  A regular file is locked by
@@ -76,8 +77,8 @@ void denials_flush(struct denials *denials);
 void denials_note(struct denials *denials, const struct denial *line);
 /*
  * Returns the denials that are kept, *n of them, in the order in which they first happened.  *total
- * is the number of all denials.  The list belongs to denials.
+ * is the number of all denials.  The list belongs to 'denials'.
  */
 const struct denial *denials_list(const struct denials *denials, size_t *n, uint64_t *total);
-/* Write a denial as members of the object that is open in out. */
+/* Write a denial as members of the object that is open in 'out'. */
 void denials_json(struct json *out, const struct denial *denial);

@@ -94,9 +94,7 @@ static void try_next(struct dial *dial)
 		union netspace_address *address = &dial->list[dial->next++];
 		struct verdict verdict;
 
-		/*
-		 * This also sets the port of an IPv6 address, since sin6_port has the same offset.
-		 */
+		/* This also sets sin6_port, which has the same offset. */
 		address->v4.sin_port = htons(dial->target.port);
 		if (!admission_address(&dial->proxy->policy, &dial->target, address, &verdict)) {
 			dial->denied = true;

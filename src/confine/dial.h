@@ -36,10 +36,10 @@ struct dial {
 	struct poller_timer deadline;
 };
 
-/* Initialise dial, which the caller has allocated. */
+/* Initialise *dial, which the caller has allocated. */
 void dial_init(struct dial *dial, struct proxy *proxy,
 	void (*ended)(void *arg, enum dial_result result, int fd), void *arg);
-/* Connect to target.  The function ended may be called before dial_start returns. */
+/* Connect to the target.  The callback 'ended' may be called before dial_start returns. */
 void dial_start(struct dial *dial, const struct hostname *target);
 /* Stop connecting.  Does nothing if no attempt is under way. */
 void dial_cancel(struct dial *dial);

@@ -26,7 +26,7 @@ static void add16(struct buf *out, unsigned value)
 	buf_add(out, bytes, sizeof(bytes));
 }
 
-/* Read a name.  Returns the number of its bytes in the packet, or 0 if it is malformed. */
+/* Read a name.  Returns the number of its bytes in the packet, or 0 if the name is malformed. */
 static size_t read_name(const uint8_t *at, size_t left, struct dns_query *out)
 {
 	size_t used = 0, len = 0;
@@ -55,8 +55,8 @@ static size_t read_name(const uint8_t *at, size_t left, struct dns_query *out)
 }
 
 /*
- * Check that a query has one question, no answers and the operation 0.  Other packets are not
- * needed by programs.
+ * Check that a query has one question, no answers and the operation 0.  Programs need no other
+ * packets.
  */
 static enum dns_code check_header(const struct dns_query *query)
 {

@@ -29,7 +29,7 @@ enum dns_type { DNS_A = 1, DNS_AAAA = 28, DNS_ANY = 255 };
 
 struct dns_query {
 	uint8_t header[12];
-	struct str question; /* the bytes of the question in the packet; empty if it is malformed */
+	struct str question; /* the bytes of the question; empty if the question is malformed */
 	uint16_t type;
 	/*
 	 * The name in lower case, without a dot at its end.  Each byte that no host name can have
@@ -40,10 +40,10 @@ struct dns_query {
 };
 
 /*
- * Read a query.  *out is set also for the codes above 0, so that the query can be answered with
- * that code.
+ * Read a query.  *out is also set if the result is above 0, so that the query can be answered with
+ * this code.
  */
 enum dns_code dns_read(struct str packet, struct dns_query *out);
-/* Append an answer with this code.  If address is not NULL, the answer has this address. */
+/* Append an answer with this code.  If 'address' is not NULL, the answer has this address. */
 void dns_answer(struct buf *out, const struct dns_query *query, enum dns_code code,
 	const union netspace_address *address);

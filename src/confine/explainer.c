@@ -20,8 +20,8 @@ static const char *const accesses[] = {
 };
 
 /*
- * Whether a program sees a file at path that is not a stub.  Do not look up masked paths, since
- * this process would wait for its own answer.
+ * Whether a program sees a file at the path, other than a stub.  Masked paths are not looked up,
+ * since this process would wait for its own answer.
  */
 static bool is_there(const struct explainer *explainer, const char *path)
 {

@@ -1,9 +1,9 @@
 /*
  * explainer - explains why the kernel denies what a program under a policy attempts.
  *
- * The mounts, Landlock and the call filter deny.  The explainer is told of looks at masked files
- * and of system calls that are denied, change files or execute a program.  It asks the policy for
- * the rule that forbids the attempt and for the remedy, and adds that to the denials.  It decides
+ * Mounts, Landlock and the call filter deny accesses.  The explainer is told of accesses to masked
+ * files, and of system calls that are denied, change files or execute a program.  It finds the rule
+ * of the policy that forbids the attempt, and the remedy, and adds both to the denials.  It decides
  * nothing, and never looks at a masked file.
  */
 #pragma once
@@ -25,14 +25,15 @@ struct explainer {
 };
 
 /*
- * Explain an access of process pid to a masked path.  entry is the index of the statement that
- * masks it, and below is the path below the mask, or "" for the mask itself.  arg is the explainer.
+ * Explain an access of the process 'pid' to a masked path.  'entry' is the index of the statement
+ * that masks the path.  'below' is the path below the mask, or "" for the mask itself.  'arg' is
+ * the explainer.
  */
 void explainer_masked(void *arg, size_t entry, const char *below, pid_t pid);
-/* Explain a call that waits for an answer, if it is denied.  arg is the explainer. */
+/* Explain a call that waits for an answer, if it is denied.  'arg' is the explainer. */
 void explainer_call(void *arg, const struct callfilter_event *event);
 /*
- * Whether a thread is in the mounts of the command.  A program in a sandbox of its own may have
- * other files at the same paths.
+ * Whether a thread is in the mount namespace of the command.  A program in a sandbox of its own may
+ * have other files at the same paths.
  */
 bool explainer_has_mounts(const struct explainer *explainer, int proc, pid_t tid);

@@ -2,7 +2,7 @@
  * findings - what a warden has found out about a policy, for the process that runs the command.
  *
  * The warden sees the tree and makes the network; the other process enters the restrictions.  The
- * warden writes a report to a file in memory that both have open: the home directory, the
+ * warden writes a report to a file in memory that both processes have open: the home directory, the
  * variables, an empty text, the restrictions that are not enforced, and the lists of
  * planning_write.  A zero byte ends each text.
  */
@@ -10,7 +10,7 @@
 #include "confine/planning.h"
 #include "core/param.h"
 
-/* What the warden reports.  Everything is borrowed. */
+/* The content of a report.  Everything is borrowed. */
 struct findings_report {
 	const char *home;             /* the home directory of the command's user */
 	const char *const *variables; /* a list that ends with NULL; NULL: none */
@@ -27,8 +27,8 @@ struct findings {
 
 int findings_write(const struct findings_report *report, int file, struct err *err);
 /*
- * Read a report.  policy is as read from its text, and workspace is the directory in the sandbox
- * that $WORKSPACE stands for.  The findings lie in arena.
+ * Read a report.  'policy' is the policy before its paths were resolved.  'workspace' is the
+ * directory in the sandbox that $WORKSPACE stands for.  The arena owns the findings.
  */
 int findings_read(int file, const struct policy *policy, const char *workspace, struct arena *arena,
 	struct findings *out, struct err *err);

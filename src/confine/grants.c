@@ -89,7 +89,7 @@ static size_t find_grant(const struct grants *grants, const char *path, const ch
 }
 
 /*
- * Whether the mounts deny a path because of a denied place that lies below the directory dir and
+ * Whether the mounts deny a path because of a denied place that lies below the directory 'dir' and
  * contains the path.
  */
 static bool is_denied_below(const struct planning *planning, enum verdict_access access,
@@ -132,8 +132,8 @@ bool grants_allow(const struct grants *grants, enum verdict_access access, struc
 /* ----------------------------------------------------- paths that may be granted */
 
 /*
- * Returns a denial that covers the path but not the whole rule, or NULL.  A rule within a denial
- * may grant access in spite of it.
+ * Returns a denial that covers the path but not the whole rule, or NULL.  A rule that lies within a
+ * denial may lift this denial.
  */
 static const char *find_denial(const struct policy_list *denials, const char *rule, struct str path)
 {
@@ -160,7 +160,7 @@ static const char *find_protection(const struct policy *policy, const char *rule
 
 /*
  * Check whether this rule may grant a path.  out->rule becomes the rule that forbids the grant.  It
- * is empty if no rule does.
+ * becomes empty if no rule does.
  */
 static void judge_rule(const struct policy *policy, enum verdict_access access, const char *rule,
 	struct str path, struct verdict *out)
@@ -185,8 +185,8 @@ static void judge_rule(const struct policy *policy, enum verdict_access access, 
 }
 
 /*
- * Returns the rule by which a path may be granted.  If there is none, returns NULL.  out then has
- * the rule that forbids the grant, and the remedy.
+ * Returns the rule by which a path may be granted.  If there is none, returns NULL, and sets *out
+ * to the rule that forbids the grant and the remedy.
  */
 static const char *find_rule(const struct grants *grants, enum verdict_access access,
 	struct str path, struct verdict *out)
@@ -230,9 +230,9 @@ static bool was_planned(const struct planning *planning, const char *path)
 }
 
 /*
- * Find a path of fs.allow_write that becomes writable when the directory path is shown, because the
- * path lies below that directory.  (A path of fs.allow_write has no effect while it cannot be
- * read.)  Returns NULL if there is none.
+ * Find a path of fs.allow_write that becomes writable when the directory 'path' is shown.  Such a
+ * path lies below that directory, and has no effect while it cannot be read.  Returns NULL if there
+ * is none.
  */
 static const char *find_opened(const struct grants *grants, const char *path)
 {
@@ -418,7 +418,8 @@ static int check_mode(const struct grants *grants, struct err *err)
 }
 
 /*
- * Grant a host.  The text host was written by domains_write_rule, so equal rules have equal texts.
+ * Grant a host.  The text 'host' was written by domains_write_rule, so equal rules have equal
+ * texts.
  */
 static int grant_host(struct grants *grants, const char *host, const struct domains_rule *rule,
 	struct arena *arena, struct grantwire_answer *out, struct err *err)

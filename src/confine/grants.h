@@ -34,12 +34,12 @@ void grants_free(struct grants *grants);
 
 /*
  * Grant or revoke a path or a host.  The message of ERR_DENIED names the rule that forbids the
- * grant, and the remedy.  Fills in the members changed and rule of the answer; the rule is in
- * arena.
+ * grant, and the remedy.  Fills in the members 'changed' and 'rule' of the answer.  The arena owns
+ * the rule.
  */
 int grants_change(struct grants *grants, const struct grantwire_request *request,
 	struct arena *arena, struct grantwire_answer *out, struct err *err);
 /* Whether a grant allows an access that the policy denies.  grants may be NULL. */
 bool grants_allow(const struct grants *grants, enum verdict_access access, struct str path);
-/* Whether the policy lets this access be granted. */
+/* Whether the policy allows a grant of this access. */
 bool grants_may_allow(const struct grants *grants, enum verdict_access access, struct str path);

@@ -81,8 +81,8 @@ static int check_peer(const struct grantserver *server, int fd, struct err *err)
 	if (peer.uid != geteuid())
 		return err_set(err, ERR_DENIED, "another user asks");
 	/*
-	 * The peer has the number 0 if it is in a PID namespace other than that of this process and
-	 * those below.
+	 * The peer has the number 0 if its PID namespace is neither that of this process nor one
+	 * below it.
 	 */
 	if (peer.pid && is_below(server->options.proc, peer.pid))
 		return err_set(err, ERR_DENIED, "a program in a sandbox asks");

@@ -13,8 +13,8 @@ struct grantserver_options {
 	int listener; /* a listening SOCK_SEQPACKET socket; borrowed */
 	int proc;     /* the /proc of this process's own PID namespace; borrowed */
 	/*
-	 * Fills in the answer to a well-formed request from a permitted peer.  The texts of the
-	 * answer may lie in arena.
+	 * Fills in the answer to a well-formed request from a permitted peer.  The arena may own
+	 * the texts of the answer.
 	 */
 	void (*answer)(void *arg, const struct grantwire_request *request, struct arena *arena,
 		struct grantwire_answer *out);

@@ -139,7 +139,7 @@ static int sweep_one(void *arg, int dir, const char *name, struct err *err)
 {
 	int *n = arg;
 
-	/* A socket without its final name may be that of a warden that is being made. */
+	/* A socket without its final name may be that of a warden that is just starting. */
 	*n += strncmp(name, NEW, strlen(NEW)) != 0 && unlinkat(dir, name, 0) == 0;
 	return 0;
 }

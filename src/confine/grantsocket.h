@@ -18,21 +18,21 @@ struct grantsocket {
 
 #define GRANTSOCKET_INIT ((struct grantsocket){ .dir = -1, .fd = -1 })
 
-/* Make a socket.  run is the directory ROOT/run, and workspace is the name of the workspace. */
+/* Make a socket.  'run' is the directory ROOT/run, and 'workspace' is a workspace's name. */
 int grantsocket_make(int run, const char *workspace, struct grantsocket *out, struct err *err);
 /* Remove the socket's name.  The descriptors stay open. */
 void grantsocket_remove(const struct grantsocket *socket);
 /*
- * Remove the sockets of wardens that were killed, of a workspace that has no wardens.  Returns
- * their number.
+ * Remove the sockets that killed wardens have left, in a workspace that has no wardens.  Returns
+ * the number of removed sockets.
  */
 int grantsocket_sweep(int run, const char *workspace);
 /* Close the descriptors.  If no other process listens at the socket, its name is removed. */
 void grantsocket_release(struct grantsocket *socket);
 
 /*
- * Send a request to every warden of a workspace.  Calls told with the answer of each warden whose
- * command the request selects.  The answers lie in arena.
+ * Send a request to every warden of a workspace.  The callback 'told' gets the answer of each
+ * warden whose command the request selects.  The arena owns the answers.
  */
 int grantsocket_ask(int run, const char *workspace, const struct grantwire_request *request,
 	struct arena *arena, int (*told)(void *arg, const struct grantwire_answer *, struct err *),

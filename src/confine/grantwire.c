@@ -6,8 +6,8 @@
 
 #include "core/own.h"
 
-#define SHOWN_ARGUMENTS 16 /* arguments of the command that an answer has at most */
-#define SHOWN_BYTES 256    /* bytes of each argument that an answer has at most */
+#define SHOWN_ARGUMENTS 16 /* largest number of the command's arguments in an answer */
+#define SHOWN_BYTES 256    /* largest number of bytes of each of these arguments */
 
 static const struct param params[] = {
 	PARAM(grantwire_request, path, TEXT, 0, "the file or directory"),

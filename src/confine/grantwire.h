@@ -34,7 +34,7 @@ struct grantwire_answer {
 int grantwire_check(const struct grantwire_request *request, struct err *err);
 
 void grantwire_write_request(struct json *out, const struct grantwire_request *request);
-/* Read and check a request.  All its texts lie in arena. */
+/* Read and check a request.  The arena owns its texts. */
 int grantwire_read_request(
 	struct str text, struct arena *arena, struct grantwire_request *out, struct err *err);
 

@@ -151,7 +151,7 @@ void hostname_set_port(struct hostname *host, uint16_t port)
 {
 	host->port = port;
 	if (host->literal)
-		/* sin6_port has the same offset, so this sets both */
+		/* this also sets sin6_port, which has the same offset */
 		host->address.v4.sin_port = htons(port);
 }
 

@@ -88,7 +88,7 @@ void httpconnect_rewrite(
 	buf_adds(out, "Connection: close\r\n\r\n");
 }
 
-/* A target in absolute form has a host, which must be the host of the header. */
+/* The host of a target in absolute form must equal that of the Host header. */
 bool httpconnect_named(
 	const struct httphead_request *request, uint16_t default_port, struct hostname *out)
 {

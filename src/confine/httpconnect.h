@@ -31,7 +31,7 @@ bool httpconnect_named(
 /* Append the answer to a CONNECT request. */
 void httpconnect_accept(struct buf *out);
 /*
- * Append an answer that explains why a request fails.  verdict is NULL if the failure is not a
+ * Append an answer that explains why a request fails.  'verdict' is NULL if the failure is no
  * denial of the policy.
  */
 void httpconnect_refuse(

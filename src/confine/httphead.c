@@ -24,7 +24,10 @@ static bool is_token(struct str text)
 	return text.len > 0;
 }
 
-/* Whether text may be the value of a header.  It must have no control character other than tabs. */
+/*
+ * Whether the text may be the value of a header.  It must have no control character other than
+ * tabs.
+ */
 static bool is_value(struct str text)
 {
 	for (size_t i = 0; i < text.len; i++) {
@@ -36,7 +39,7 @@ static bool is_value(struct str text)
 	return true;
 }
 
-/* Whether text consists of visible ASCII, as the target of a request must. */
+/* Whether the text consists of visible ASCII, as the target of a request must. */
 static bool is_visible(struct str text)
 {
 	for (size_t i = 0; i < text.len; i++)
@@ -57,8 +60,8 @@ static struct str trim(struct str text)
 }
 
 /*
- * Take the text before the first byte c off *text, and also remove that byte.  If there is no such
- * byte, the whole text is taken.
+ * Take the text before the first byte c off *text, and remove that byte, too.  If there is no such
+ * byte, take the whole text.
  */
 static struct str take_until(struct str *text, char c)
 {

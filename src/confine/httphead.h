@@ -35,7 +35,7 @@ struct httphead_request {
 
 /* Read the head at the start of the bytes that a program has sent so far. */
 enum httphead httphead_read(struct str bytes, struct httphead_request *out);
-/* Take the next line off headers.  Returns false if there are no more lines. */
+/* Take the next line off *headers.  Returns false if there are no more lines. */
 bool httphead_next(struct str *headers, struct str *line, struct str *name, struct str *value);
 /* Whether two names of headers are equal, regardless of case. */
 bool httphead_is(struct str name, const char *expected);
@@ -47,11 +47,11 @@ struct httphead_body {
 	uint64_t left;    /* bytes of the body, or of the current chunk, that are still to come */
 	uint8_t state;    /* an enum chunk_state of httphead.c */
 	uint8_t digits;   /* digits of the chunk's length that have been read */
-	uint32_t framing; /* bytes read of the lines around chunks */
+	uint32_t framing; /* bytes that were read of the lines around chunks */
 	bool done;
 	bool bad;
 };
 
 void httphead_body_start(const struct httphead_request *request, struct httphead_body *out);
-/* Returns how many of the first bytes belong to the body. */
+/* Returns the number of bytes at the start of the text that belong to the body. */
 size_t httphead_body_take(struct httphead_body *body, struct str bytes);

@@ -1,11 +1,11 @@
 /*
- * lookup - finds the addresses of names, with the files of the mounts that the caller is in.
+ * lookup - finds the addresses of names, with the files of /etc in the caller's mounts.
  *
  * The resolver of the C library reads files of /etc, and runs modules that they name.  So it may
- * run only in the machine's own mounts, never in mounts that a sandboxed program can write to.  A
- * process that will enter a sandbox starts a second process before that, the keeper, which stays
- * outside.  The resolver may block for half a minute, so the keeper starts a process with a
- * deadline for each name.  None of these processes inherits descriptors of the caller.
+ * run only in the machine's own mounts, never in mounts that a sandboxed program can write to.  So
+ * a process first starts a second process, the keeper, which stays outside when the first one
+ * enters a sandbox.  The resolver may block for half a minute, so the keeper starts a process with
+ * a deadline for each name.  None of these processes inherits descriptors of the caller.
  */
 #pragma once
 #include <sys/types.h>
@@ -15,7 +15,7 @@
 #define LOOKUP_ADDRESSES_MAX 16
 
 /*
- * Finds at most max addresses of a name.  Returns their number.  Such a function is called in a
+ * Finds at most 'max' addresses of a name.  Returns their number.  Such a function is called in a
  * process of its own.
  */
 typedef size_t lookup_fn(void *arg, const char *name, union netspace_address *out, size_t max);

@@ -16,8 +16,9 @@ struct namepool;
 struct namepool *namepool_new(void);
 void namepool_free(struct namepool *pool);
 /*
- * Set out to the address for a name, which hostname_read has made.  A new name gets a new address.
+ * Set *out to the address of a name, which must be in the form of hostname_read.  A new name gets a
+ * new address.
  */
 void namepool_give(struct namepool *pool, const char *name, union netspace_address *out);
-/* Returns the name that an address stands for, or NULL.  It belongs to the pool. */
+/* Returns the name that an address stands for, or NULL.  The name belongs to the pool. */
 const char *namepool_find(const struct namepool *pool, const union netspace_address *address);

@@ -15,7 +15,7 @@
 #define PASSAGE_MAX 32767 /* bytes that are kept until they can be judged */
 
 enum passage_result {
-	PASSAGE_GOES_ON, /* the bytes that are still in the buffer need more bytes */
+	PASSAGE_GOES_ON, /* the bytes that are left can be judged only with further bytes */
 	PASSAGE_DENIED,
 	PASSAGE_MALFORMED,
 };
@@ -35,7 +35,10 @@ struct passage {
 	const char *wrong;      /* the reason, if the bytes are malformed */
 };
 
-/* Move bytes that may pass from in to out.  ended is true if the program sends no more bytes. */
+/*
+ * Move the bytes that may pass from 'in' to 'out'.  'ended' is true if the program sends no more
+ * bytes.
+ */
 enum passage_result passage_move(struct passage *passage, const struct policy *policy,
 	const struct hostname *dialled, struct buf *in, bool ended, struct buf *out);
 /* Whether all bytes may pass from now on. */

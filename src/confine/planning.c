@@ -71,7 +71,7 @@ static const char *directory_of(const char *path, struct arena *arena)
 	return len ? arena_printf(arena, "%.*s", (int)len, path) : "/";
 }
 
-/* Whether the program can see a place.  Masks within the shown directories are ignored. */
+/* Whether the program can see a place.  Masks within directories that it sees are ignored. */
 static bool is_shown(const struct planning *planning, const char *path)
 {
 	const struct policy_list common = { (const char **)common_dirs, COUNT(common_dirs) };
@@ -83,8 +83,8 @@ static bool is_shown(const struct planning *planning, const char *path)
 /*
  * Returns the directory that Landlock needs a rule for, so that a hidden path can be granted later.
  * Landlock looks for rules on the way from a file up to the root.  If a mount is added on that way
- * later, Landlock checks the mount, and not the directory below it.  So for a place that is hidden
- * at first, the rule is about the directory that contains the mount that hides it.
+ * later, Landlock checks the mount, and not the directory that the mount covers.  So for a place
+ * that is hidden at first, the rule is about the directory in which the hiding mount lies.
  */
 static const char *find_visible(
 	const struct planning *planning, const char *path, struct arena *arena)
@@ -199,7 +199,7 @@ static void add_reading(const struct planning *planning, struct mount_list *moun
 	}
 	/*
 	 * Reserve the name of a denied file that does not exist.  Otherwise a program could make
-	 * the file, and pass secrets to another program by it.
+	 * the file, and pass secrets to another program in it.
 	 */
 	for (size_t i = 0; i < planning->read_denied.n; i++)
 		add_entry(mounts,
@@ -223,8 +223,8 @@ static void add_names(const struct treerules_names *names, struct mount_list *mo
 }
 
 /*
- * Whether the command gets a /dev/shm of its own.  Programs need that directory, and commands under
- * other policies shall not find their files there.
+ * Whether the command gets a /dev/shm of its own.  Programs need that directory, but must not find
+ * files of commands under other policies there.
  */
 static bool has_own_memory(const struct planning *planning)
 {

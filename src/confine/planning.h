@@ -26,27 +26,27 @@ struct planning {
 };
 
 /*
- * Fill in out by looking at the tree.  Appends a line to warnings for each rule that matches
+ * Fill in *out by looking at the tree.  Appends a line to 'warnings' for each rule that matches
  * nothing.
  */
 int planning_look(const struct policy *policy, struct arena *arena, struct planning *out,
 	struct buf *warnings, struct err *err);
 
 /*
- * Set the members list and n of a mount plan, and no other member.  The list and its paths lie in
- * arena or belong to planning.
+ * Set the members 'list' and 'n' of a mount plan, and no other member.  The list and its paths
+ * belong to the arena or to 'planning'.
  */
 void planning_mounts(const struct planning *planning, struct arena *arena, struct mountplan *out);
 /*
- * Fill in the restriction that the command's process enters, except the members warden and group.
- * explained is true if a warden explains denied calls.
+ * Fill in the restriction that the command's process enters, except the members 'warden' and
+ * 'group'.  'explained' is true if a warden explains denied calls.
  */
 void planning_restrict(const struct planning *planning, struct arena *arena, bool explained,
 	struct restriction *out);
 
 /*
- * Append a line for each rule of the policy that no kernel can enforce on a command.  group is the
- * command's cgroup.
+ * Append a line for each rule of the policy that no kernel can enforce on a command.  'group' is
+ * the command's cgroup.
  */
 void planning_lacks(
 	const struct policy *policy, const struct resource_group *group, struct buf *out);
@@ -62,8 +62,8 @@ int64_t planning_wall_secs(const struct policy *policy);
  */
 void planning_write(const struct planning *planning, struct buf *out);
 /*
- * Read the lists that planning_write has written.  policy must be the same policy, resolved in the
- * same way.  The lists lie in arena.
+ * Read the lists that planning_write has written.  'policy' must be the policy of the writer,
+ * resolved in the same way.  The arena owns the lists.
  */
 int planning_read(struct str text, const struct policy *policy, struct arena *arena,
 	struct planning *out, struct err *err);

@@ -22,8 +22,8 @@ struct poller_event {
 	int fd; /* -1: the event is not added */
 	unsigned what;
 	/*
-	 * Called with those events of the set what (enum poller_what) that have happened.  failed
-	 * is true if the socket has an error, which is always reported.
+	 * Called with those events of the set 'what' (enum poller_what) that have happened.
+	 * 'failed' is true if the socket has an error, which is always reported.
 	 */
 	void (*ready)(void *arg, unsigned what, bool failed);
 	void *arg;
@@ -44,14 +44,17 @@ void poller_free(struct poller *poller);
 int poller_fd(const struct poller *poller);
 void poller_step(struct poller *poller);
 
-/* Wait for the events what (enum poller_what) of a descriptor, which is borrowed. */
+/* Wait for the events of the set 'what' (enum poller_what) at a descriptor, which is borrowed. */
 int poller_add(
 	struct poller *poller, struct poller_event *event, int fd, unsigned what, struct err *err);
-/* Wait for the events what from now on.  If what is 0, only an error is reported. */
+/*
+ * Wait for the events of the set 'what' from now on.  If the set is empty, only an error is
+ * reported.
+ */
 void poller_change(struct poller *poller, struct poller_event *event, unsigned what);
 /* Stop waiting for an event.  Does nothing if the event was not added. */
 void poller_remove(struct poller *poller, struct poller_event *event);
 
-/* Call the timer's function expired once, after ms milliseconds. */
+/* Call the timer's function 'expired' once, after ms milliseconds. */
 void poller_set(struct poller *poller, struct poller_timer *timer, int ms);
 void poller_unset(struct poller *poller, struct poller_timer *timer);

@@ -139,8 +139,8 @@ static int listen_for_rules(struct proxy *proxy, struct err *err)
 }
 
 /*
- * Listen on the port first or, if that port is taken because a rule names it, on one of the next
- * ports.  *port is set to the port.
+ * Listen on the port 'first'.  If a rule names that port, it is taken, and one of the next ports is
+ * used.  *port becomes the port that is used.
  */
 static int listen_for_service(struct proxy *proxy, enum proxy_service service, uint16_t first,
 	uint16_t *port, struct err *err)
@@ -205,8 +205,8 @@ static int listen_everywhere(struct proxy *proxy, struct err *err)
 /* ------------------------------------------------------------- making a proxy */
 
 /*
- * Make the variables that name the proxy.  ALL_PROXY is not among them: a program that finds a
- * SOCKS proxy there refuses to work if it lacks a module for SOCKS.  Such a program needs no
+ * Make the variables that name the proxy.  ALL_PROXY is not among them: a program without a module
+ * for SOCKS refuses to work if that variable names a SOCKS proxy.  Such a program needs no
  * variable, since its direct connections reach the proxy as well.
  */
 static void make_environment(struct proxy *proxy)
@@ -354,10 +354,7 @@ int proxy_allow(struct proxy *proxy, const char *rule, struct err *err)
 	return -(int)err->code;
 }
 
-/*
- * The listeners stay.  A program then gets the reason of the denial, which a refused port would not
- * give.
- */
+/* The listeners stay, so that the proxy can tell a program the reason of the denial. */
 int proxy_revoke(struct proxy *proxy, const char *rule, struct err *err)
 {
 	for (size_t i = proxy->n_given; i < proxy->policy.net.allowed.n; i++) {

@@ -4,12 +4,12 @@
  * The proxy answers all queries for names itself.  A name that the policy allows gets an address of
  * its own.  For other names, the answer is that they do not exist.  The proxy accepts connections
  * to every address, on the ports that the policy names, and finds the name that belongs to the
- * address.  If the policy allows that name and port, the proxy looks the name up outside.  It
- * connects to the first address that the policy allows and that answers.  Then it copies bytes in
- * both directions.  The first bytes of the program must fit the name: the server name of TLS, or
- * the Host header of a request to port 80, must be that name.
+ * address.  If the policy allows that name and port, the proxy looks up the name outside the
+ * namespace.  It connects to the first address that the policy allows and that answers.  Then it
+ * copies bytes in both directions.  The first bytes of the program must fit the name: the server
+ * name of TLS, or the Host header of a request to port 80, must be that name.
  *
- * Programs that use the variables of proxy_environment can use it as an HTTP or SOCKS5 proxy.
+ * With the variables of proxy_environment, programs can use the proxy as an HTTP or SOCKS5 proxy.
  *
  * One thread serves all connections and never blocks.  The caller polls proxy_fd, and calls
  * proxy_step when the descriptor is readable.  Only TCP is forwarded.
@@ -30,7 +30,7 @@
 /* Time in ms for a request to the proxy, or a query for a name, to arrive. */
 #define PROXY_PATIENCE_MS 30000
 
-/* Options of a proxy.  A member that is 0 is replaced by the value above. */
+/* Options of a proxy.  A member that is 0 is replaced by its value above. */
 struct proxy_options {
 	lookup_fn *resolve; /* NULL: the machine's resolver */
 	void *resolve_arg;
@@ -40,9 +40,10 @@ struct proxy_options {
 struct proxy;
 
 /*
- * Returns a proxy that listens in space, where no program may run yet, or NULL on error.  The
- * policy, space and denials are borrowed for as long as the proxy lives.  Names are looked up with
- * the files of the machine that this process sees now, so it may enter a sandbox afterwards.
+ * Returns a proxy that listens in the namespace 'space', where no program may run yet, or NULL on
+ * error.  The policy, the namespace and the denials are borrowed for as long as the proxy lives.
+ * Names are looked up with the files of the machine that this process sees now, so this process may
+ * enter a sandbox afterwards.
  */
 struct proxy *proxy_new(const struct policy *policy, struct netspace *space,
 	struct denials *denials, const struct proxy_options *options, struct err *err);
@@ -50,20 +51,21 @@ struct proxy *proxy_new(const struct policy *policy, struct netspace *space,
 void proxy_free(struct proxy *proxy);
 
 /*
- * Returns a descriptor that is readable when proxy_step has work to do.  It belongs to the proxy.
+ * Returns a descriptor that is readable when proxy_step has work to do.  The descriptor belongs to
+ * the proxy.
  */
 int proxy_fd(const struct proxy *proxy);
 /* Handle all events that are ready, without blocking. */
 void proxy_step(struct proxy *proxy);
 
 /*
- * Allow a host while programs run.  rule has the form of the rules in net.allowed_domains.  Returns
- * ERR_BUSY if a program in the sandbox listens on the rule's port.
+ * Allow a host while programs run.  'rule' has the form of the rules in net.allowed_domains.
+ * Returns ERR_BUSY if a program in the sandbox listens on the rule's port.
  */
 int proxy_allow(struct proxy *proxy, const char *rule, struct err *err);
 /*
- * Revoke a rule of proxy_allow.  Returns ERR_NOT_FOUND if proxy_allow was not called with it.
- * Connections that are no longer allowed end.
+ * Revoke a rule of proxy_allow.  Returns ERR_NOT_FOUND if there is no such rule.  Connections that
+ * are no longer allowed end.
  */
 int proxy_revoke(struct proxy *proxy, const char *rule, struct err *err);
 

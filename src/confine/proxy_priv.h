@@ -27,8 +27,8 @@ struct proxy_listener {
 struct proxy {
 	struct policy policy; /* the caller's policy and the granted rules */
 	/*
-	 * The list net.allowed of policy. The rules of the caller come first and are borrowed. The
-	 * granted rules come last and are owned.
+	 * The list net.allowed of the member 'policy'.  The rules of the caller come first and are
+	 * borrowed.  The granted rules come last and are owned.
 	 */
 	const char **rules;
 	size_t n_given;         /* the number of rules from the caller's policy */
@@ -52,11 +52,11 @@ struct proxy {
 /* Whether the proxy accepts connections to this port, at every address. */
 bool proxy_listens(const struct proxy *proxy, uint16_t port);
 /*
- * Set out to the host that a program means by an address: the name that the address stands for, or
- * else the address.
+ * Set *out to the host that a program means by an address: the name that the address stands for, or
+ * else the address itself.
  */
 void proxy_name_address(
 	const struct proxy *proxy, const union netspace_address *address, struct hostname *out);
-/* Note a denial of what ("connect" or "resolve") for this host. */
+/* Note a denial for this host.  'what' is "connect" or "resolve". */
 void proxy_deny(struct proxy *proxy, const char *what, const struct hostname *host,
 	const struct verdict *verdict);

@@ -10,12 +10,12 @@
 
 #include "core/buf.h"
 
-#define PUMP_MAX 32767 /* bytes that are kept; a buffer of that size takes a power of two */
+#define PUMP_MAX 32767 /* bytes that are kept; a power of two with the ending zero byte */
 
 struct pump {
 	struct buf kept;
 	bool ended; /* the sender will send no more */
-	bool told;  /* the receiver has got the end, too */
+	bool told;  /* the receiver was told that the sender has ended */
 };
 
 #define PUMP_INIT                                                                                  \
@@ -35,8 +35,8 @@ int pump_flush(struct pump *pump, int to);
  */
 int pump_copy(struct pump *pump, int from, int to);
 /*
- * Append the bytes that can be read to in, until it has max bytes.  Sets *ended at the end of the
- * data.  Returns a negative number if the sender is gone.
+ * Append the bytes that can be read to the buffer 'in', until it has 'max' bytes.  Sets *ended at
+ * the end of the data.  Returns a negative number if the sender is gone.
  */
 int pump_read(int from, struct buf *in, size_t max, bool *ended);
 /* Whether the receiver has got all bytes and the end of the data. */

@@ -62,9 +62,9 @@ static void end_process(struct resolver_name *name)
 static void begin_needed(struct resolver *resolver);
 
 /*
- * Call the callers that wait for a name.  Their callbacks may ask for further names, and may cancel
- * callers that wait.  A name in the stage KNOWN may be forgotten by such a callback, so this name
- * gets the stage KNOWN last.
+ * Call the callbacks of the callers that wait for a name.  A callback may ask for further names,
+ * and may cancel callers that wait.  It may also cause a name in the stage KNOWN to be freed, so
+ * this name gets the stage KNOWN last.
  */
 static void finish(struct resolver_name *name)
 {

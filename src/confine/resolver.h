@@ -2,7 +2,8 @@
  * resolver - finds the real addresses of names, without blocking.
  *
  * Names are looked up by other processes (lookup.h), which use the mounts and the network of the
- * process that calls resolver_new, as they are at that time.  The addresses are kept for a while.
+ * process that calls resolver_new, as they are at the time of this call.  The addresses are kept
+ * for a while.
  */
 #pragma once
 #include "confine/lookup.h"
@@ -12,11 +13,11 @@
 #define RESOLVER_PROCESSES_MAX 8 /* lookups at a time; further names wait */
 #define RESOLVER_DEADLINE_MS 20000
 #define RESOLVER_KEPT_MS 30000  /* time for which the addresses of a name are kept */
-#define RESOLVER_FAILED_MS 2000 /* time for which a failed lookup is kept */
+#define RESOLVER_FAILED_MS 2000 /* time for which the failure of a lookup is kept */
 
 /*
  * A caller that waits for a name.  The caller has this struct as a member of an object of its own.
- * The function found gets n addresses; n is 0 if the name has none.
+ * The function 'found' gets n addresses; n is 0 if the name has none.
  */
 struct resolver_wait {
 	void (*found)(void *arg, const union netspace_address *list, size_t n);
@@ -32,9 +33,6 @@ struct resolver *resolver_new(
 	struct poller *poller, lookup_fn *find, void *arg, int deadline_ms, struct err *err);
 /* Free the resolver.  Callers that still wait are not called. */
 void resolver_free(struct resolver *resolver);
-/*
- * Call the function found of wait when the addresses are known.  That may happen before
- * resolver_ask returns.
- */
+/* Call wait->found when the addresses are known.  This may happen before resolver_ask returns. */
 void resolver_ask(struct resolver *resolver, const char *name, struct resolver_wait *wait);
 void resolver_cancel(struct resolver_wait *wait);

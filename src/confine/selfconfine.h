@@ -20,7 +20,7 @@ struct selfconfine_options {
 
 /*
  * Put this process under a resolved policy.  Unless the policy's trust is POLICY_TRUST_FORBID,
- * appends a line to lacks for each layer that cannot be enforced.  If such a layer exists and the
+ * appends a line to 'lacks' for each layer that cannot be enforced.  If such a layer exists and the
  * trust is POLICY_TRUST_REQUIRE, returns ERR_UNSUPPORTED, with a message that names the layers.
  */
 int selfconfine_enter(const struct policy *policy, const struct selfconfine_options *options,

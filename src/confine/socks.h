@@ -24,15 +24,16 @@ enum socks_reply {
 enum socks_result {
 	SOCKS_PARTIAL, /* more bytes have to arrive */
 	SOCKS_WHOLE,
-	SOCKS_BAD, /* out is the answer to send before the connection is closed */
+	SOCKS_BAD, /* 'out' has the answer to send before the connection is closed */
 };
 
 /*
- * Read a greeting and append the answer to it.  *used is the number of bytes that the greeting has.
+ * Read a greeting, and append the answer to 'out'.  *used becomes the number of bytes of the
+ * greeting.
  */
 enum socks_result socks_greet(struct str bytes, size_t *used, struct buf *out);
 /*
- * Read a request to connect to a host, and set target to the host.  An answer is appended only if
+ * Read a request to connect to a host, and set *target to the host.  An answer is appended only if
  * the request is bad.
  */
 enum socks_result socks_request(

@@ -21,7 +21,7 @@ enum tlshello {
 };
 
 /*
- * Read the bytes that a program has sent so far.  If the whole hello has arrived, name is set to
+ * Read the bytes that a program has sent so far.  If the whole hello has arrived, 'name' is set to
  * its server name, in the form of hostname_read, or to "" if it has none.
  */
 enum tlshello tlshello_read(struct str bytes, char name[HOSTNAME_MAX + 1]);

@@ -287,7 +287,7 @@ static enum treerules_state absent(bool is_directory)
 	return is_directory ? TREERULES_ABSENT_DIR : TREERULES_ABSENT_FILE;
 }
 
-/* Protect a name in a directory.  A name that does not exist is listed with the state missing. */
+/* Protect a name in a directory.  A name that does not exist gets the state 'missing'. */
 static int protect_name(struct protection *found, const char *dir, const char *name,
 	enum treerules_state missing, struct err *err)
 {

@@ -15,20 +15,20 @@ bool treerules_is_the_kernels(const char *path);
 #define TREERULES_FOUND_MAX 4096
 
 /*
- * Fill out, in arena, with the paths of rules without globs, and the paths that match rules with
- * globs.  Matches below another match of the same rule are left out.  If denies is set, a path that
- * does not exist is listed, too, provided that only its last name is missing and the rule has that
- * name without a glob.  A glob that matches no file gets a line in warnings.  ERR_LIMIT names the
- * rule whose search would look at too many names.
+ * Set *out to the paths of rules without globs, and the paths that match rules with globs.  The
+ * arena owns them.  Matches below another match of the same rule are left out.  If 'denies' is set,
+ * a path that does not exist is listed, too, provided that only its last name is missing and the
+ * rule has that name without a glob.  A glob that matches no file gets a line in 'warnings'.
+ * ERR_LIMIT names the rule whose search would look at too many names.
  */
 int treerules_expand(const struct policy_list *rules, bool denies, struct arena *arena,
 	struct policy_list *out, struct buf *warnings, struct err *err);
 
 enum treerules_state {
 	TREERULES_PRESENT,     /* the name exists, and no program may change it */
-	TREERULES_ABSENT_DIR,  /* it does not exist; the stub is a directory */
-	TREERULES_ABSENT_FILE, /* it does not exist; the stub is a file */
-	TREERULES_ABSENT_LINK, /* it does not exist; the stub is a file with the line "." */
+	TREERULES_ABSENT_DIR,  /* the name does not exist; its stub is a directory */
+	TREERULES_ABSENT_FILE, /* the name does not exist; its stub is a file */
+	TREERULES_ABSENT_LINK, /* the name does not exist; its stub is a file with the line "." */
 	TREERULES_HOLDER, /* a directory that has protected names in it and may not be renamed */
 };
 
@@ -43,10 +43,10 @@ struct treerules_names {
 };
 
 /*
- * Fill out with the names in writable directories that are always protected (verdict_protected),
- * down to the depth policy->fs.search_depth.  Names that do not exist are protected in the
- * workspace, in the home directory and in repositories.  writable is policy->fs.allow_write with
- * globs expanded.
+ * Set *out to the names in writable directories that are always protected (verdict_protected), down
+ * to the depth policy->fs.search_depth.  Names that do not exist are protected in the workspace, in
+ * the home directory and in repositories.  'writable' is policy->fs.allow_write with globs
+ * expanded.
  */
 int treerules_protected(const struct policy *policy, const struct policy_list *writable,
 	struct arena *arena, struct treerules_names *out, struct err *err);

@@ -18,7 +18,9 @@ static void go_up(struct buf *path)
 	buf_truncate(path, slash ? (size_t)(slash - path->data) : 0);
 }
 
-/* If path is a link that may be read, read its target.  Returns the length of the target, or 0. */
+/*
+ * If the path is a link that may be read, read its target.  Returns the length of the target, or 0.
+ */
 static size_t read_link(const struct mountplan_made *mounts, const char *path, char *target)
 {
 	ssize_t len = mountplan_forbids(mounts, path, false)

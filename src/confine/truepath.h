@@ -11,8 +11,7 @@
 #include "sandbox/mountplan.h"
 
 /*
- * Write the true path of an absolute path, which has no "." and "..", to out.  Names that do not
- * exist, or lie in a masked directory, are added unchanged.  Returns false if there are too many
- * links.
+ * Set 'out' to the true path of an absolute path without "." and "..".  Names that do not exist, or
+ * lie in a masked directory, are added unchanged.  Returns false if there are too many links.
  */
 bool truepath_find(const struct mountplan_made *mounts, const char *path, struct buf *out);

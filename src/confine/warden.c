@@ -30,7 +30,7 @@
 #include "sandbox/message.h"
 #include "sandbox/netspace.h"
 
-#define LINGER_MS 1000 /* pause between two checks for processes that the command has left */
+#define LINGER_MS 1000 /* pause between two checks for processes left by the command */
 #define DRAIN_EVENTS 4096
 
 struct warden {
@@ -41,7 +41,7 @@ struct warden {
 	struct mountplan plan;         /* the mount plan, except its list */
 	struct mountplan_made *mounts; /* set while the warden serves */
 	struct netspace *space;        /* NULL: the command uses the machine's network */
-	struct proxy *proxy;           /* NULL: no connection leads out of space */
+	struct proxy *proxy;           /* NULL: no connection leads out of the namespace */
 	struct denials *denials;
 	struct explainer explainer;
 	struct buf lacks; /* the restrictions that are not enforced, one on each line */
@@ -88,7 +88,7 @@ static int write_report(const struct warden *warden, struct err *err)
 
 static const struct bindspec *find_bind(const struct bindspecs *binds, const char *path)
 {
-	/* A bind comes before those that lie in it. */
+	/* A bind comes before the binds that lie in it. */
 	for (size_t i = binds ? binds->n : 0; i--;) {
 		size_t len = strlen(binds->list[i].inside);
 
@@ -99,8 +99,8 @@ static const struct bindspec *find_bind(const struct bindspecs *binds, const cha
 }
 
 /*
- * Record the stubs that may be made in directories of the host.  Those in the live tree are found
- * by the next capture, and others by nobody if this process is killed.
+ * Record the stubs that may be made in directories of the host.  The next capture finds the stubs
+ * of the live tree.  If this process is killed, only the record leads to the other ones.
  */
 static int record_stubs(
 	const struct warden_orders *orders, const struct mountplan *mounts, struct err *err)
@@ -126,8 +126,8 @@ static int record_stubs(
 }
 
 /*
- * Find the files that the policy covers in the tree that the command will see.  That tree is the
- * root of this process here.
+ * Find the files that the policy covers in the tree that the command will see.  In this function,
+ * that tree is the root of this process.
  */
 static int look(void *arg, struct mountplan *mounts, struct err *err)
 {
@@ -262,8 +262,8 @@ static void on_limit(struct warden *warden, enum resource_kind kind, struct reso
 }
 
 /*
- * Kill the programs that the command has left running when its time is over.  The command itself is
- * killed by the strata process that runs it.
+ * The time of the command is over: kill the programs that it has left running.  The strata process
+ * that runs the command kills the command itself.
  */
 static void on_late(struct warden *warden)
 {
@@ -399,7 +399,8 @@ static void take_listener(struct warden *warden, int fd)
 }
 
 /*
- * Go on without the strata process that runs the command.  It has ended, or needs no more answers.
+ * Go on without the strata process that runs the command.  That process has ended, or needs no more
+ * answers.
  */
 static void leave_unattended(struct warden *warden)
 {
@@ -550,7 +551,7 @@ static void plan_fds(const struct warden_orders *orders, struct commandspace_pla
 	}
 }
 
-/* Set the members of a plan about mounts and descriptors. */
+/* Set those members of a plan that are about mounts and descriptors. */
 static void plan_mounts(struct warden *warden, struct commandspace_plan *plan)
 {
 	plan_fds(warden->orders, plan);

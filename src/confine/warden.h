@@ -6,9 +6,10 @@
  * no program of the sandbox can reach it.  In a copy of the sandbox's mounts, it applies the policy
  * to files (planning.h).
  *
- * While the command or a descendant of it runs, the warden has these tasks.  It is the way out of
- * the command's network (proxy.h).  It answers accesses to masked files, and explains denied calls.
- * It enforces limits that the kernel does not enforce.  It grants and revokes access (grants.h).
+ * While the command or a descendant of it runs, the warden has these tasks.  It forwards
+ * connections from the command's network (proxy.h).  It answers accesses to masked files, and
+ * explains denied calls.  It enforces limits that the kernel does not enforce.  It grants and
+ * revokes access (grants.h).
  */
 #pragma once
 #include "confine/denials.h"
@@ -37,15 +38,15 @@ struct warden_orders {
 	 * it ends.  NULL: none.
 	 */
 	const struct grantsocket *grants;
-	/* The arguments of the command, for answers to such requests. */
+	/* The arguments of the command, for answers to these requests. */
 	const struct param_texts *command;
 	/*
-	 * The stubs of the command in binds are written to the file stub_record as pairs of texts,
-	 * the host's directory of the bind and the path below it, before they are made.  -1: they
-	 * are not.
+	 * The file to which stubs in the command's binds are written before they are made.  A stub
+	 * is a pair of texts: the host's directory of the bind, and the path below it.  -1: stubs
+	 * are not recorded.
 	 */
 	int stub_record;
-	const struct bindspecs *binds; /* of the command; NULL: none */
+	const struct bindspecs *binds; /* the binds of the command; NULL: none */
 	int proc;                      /* a /proc that lists the processes of the sandbox */
 	int stub_locks;                /* see struct mountplan */
 	int holder; /* pidfd of a process; when that process ends, the warden ends */
@@ -53,8 +54,8 @@ struct warden_orders {
 };
 
 /*
- * A request of one byte.  The warden sends the same byte back when it has handled all events so
- * far.
+ * A request of one byte.  The warden handles all events that have already happened, and then sends
+ * the same byte back.
  */
 #define WARDEN_SUMMARY 's'
 /* Like WARDEN_END, but the warden first kills all programs of the command. */
@@ -74,11 +75,11 @@ struct warden *warden_new(const struct warden_orders *orders);
 void warden_free(struct warden *warden);
 /*
  * Set the members of a plan that let the warden's process look at the tree, make the network and
- * serve.  Does not change binds.
+ * serve.  Does not change the binds.
  */
 void warden_plan(struct warden *warden, struct commandspace_plan *plan);
 /*
- * Set the members of a plan for a process that makes the same mounts, so that it holds the stubs of
- * a warden that was killed, and removes them.
+ * Set the members of a plan for a process that removes the stubs of a killed warden.  The process
+ * makes the same mounts as the warden did, so that it holds these stubs.
  */
 void warden_plan_removal(struct warden *warden, struct commandspace_plan *plan);
