@@ -16,7 +16,7 @@
 struct cut {
 	struct lists_builder found;
 	const char *a, *b; /* the two rules whose common paths are wanted */
-	bool naming; /* rules about writing; such a rule also lifts the protection of names in it */
+	bool naming; /* the rules are about writing, so they lift the protection of names in them */
 	/* if a and b are rules of fs.grantable: their policies; else NULL */
 	const struct policy *granting[2];
 	const char *workspace; /* path of the workspace in the form of a rule, or NULL */
@@ -45,8 +45,8 @@ static size_t names_of_workspace(const char *workspace, const char *rule)
 }
 
 /*
- * Whether 'whole' also names every protected path that 'rule' names.  rule must lie within whole.
- * If neither rule has a "**", their names correspond one by one.
+ * Whether the rule 'whole' also names every protected path that 'rule' names.  'rule' must lie
+ * within 'whole'.  If neither rule has a "**", their names correspond one by one.
  */
 static bool names_no_more(const struct cut *cut, const char *rule, const char *whole)
 {
@@ -76,9 +76,9 @@ static bool names_no_denial(const struct policy_list *denials, const char *rule,
 }
 
 /*
- * Whether whole lifts every denial that rule lifts.  Both are rules of fs.grantable, and rule
- * lies within whole.  A rule lifts a denial only if it lies in that denial.  So whole must lie in
- * every denial that rule lies in.
+ * Whether the rule 'whole' lifts every denial that 'rule' lifts.  Both are rules of fs.grantable,
+ * and 'rule' lies within 'whole'.  A rule lifts a denial only if it lies in that denial.  So
+ * 'whole' must lie in every denial that 'rule' lies in.
  */
 static bool lifts_no_more(const struct policy *policy, const char *rule, const char *whole)
 {
@@ -88,8 +88,8 @@ static bool lifts_no_more(const struct policy *policy, const char *rule, const c
 }
 
 /*
- * Add a rule to the list.  The rule is left out if it names or lifts more than a and b do, or if it
- * lies within a rule of the list.
+ * Add a rule to the list.  The rule is left out if it lies within a rule of the list.  It is also
+ * left out if it names more protected paths, or lifts more denials, than the rules a and b do.
  */
 static bool add_cut(void *arg, const char *rule)
 {
@@ -101,7 +101,7 @@ static bool add_cut(void *arg, const char *rule)
 	if (!lifts_no_more(cut->granting[0], rule, cut->a) ||
 		!lifts_no_more(cut->granting[1], rule, cut->b))
 		return true;
-	/* A wider rule of the list is no replacement if it names or lifts less than this rule. */
+	/* A wider rule of the list replaces this rule only if it names and lifts as much. */
 	for (size_t i = 0; i < list->n; i++)
 		if (rule_within(rule, list->list[i]) &&
 			(!cut->naming || names_no_more(cut, rule, list->list[i])) &&
@@ -128,8 +128,8 @@ static struct policy_list cut_paths(const struct policy_list *a, const struct po
 /* ----------------------------------------------------------- rules of hosts */
 
 /*
- * Find the ports that both rules allow: rule a of policy p, and rule b of policy q.  Returns false
- * if there are none.
+ * Find the ports that two rules both allow: a rule of policy p with port a, and a rule of policy q
+ * with port b.  Returns false if there are none.
  */
 static bool cut_port(const struct policy *p, int a, const struct policy *q, int b, int *out)
 {
@@ -342,8 +342,8 @@ static bool surely_overlaps(const struct policy_list *list, const char *rule)
 
 /*
  * List the rules of fs.allow_read_within_deny that certainly lift a denial of their own policy.
- * Also list those whose paths the policy allows anyway.  Any other rule may lift no denial; it is
- * then dropped when the policy is resolved.  Such a rule must not lift a denial of the other
+ * Also list those whose paths the policy allows anyway.  Any other rule might lift no denial, and
+ * would then be dropped when its policy is resolved.  So it must not lift a denial of the other
  * policy.
  */
 static struct policy_list sure_holes(

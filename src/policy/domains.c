@@ -265,7 +265,7 @@ bool domains_read_host(struct str text, struct domains_host *out)
 /* -------------------------------------------------------------------- rules */
 
 /*
- * Remove ":PORT" or ":*" from the end of text.  Returns NULL, or the reason why the port is
+ * Remove ":PORT" or ":*" from the end of *text.  Returns NULL, or the reason why the port is
  * malformed.
  */
 static const char *take_port(struct str *text, int *port)

@@ -23,7 +23,7 @@ struct domains_host {
 	char name[DOMAINS_NAME_MAX + 1]; /* in lower case, without a dot at the end */
 };
 
-/* Read a host.  Returns false if text is neither the name of a host nor an address. */
+/* Read a host.  Returns false if the text is neither the name of a host nor an address. */
 bool domains_read_host(struct str text, struct domains_host *out);
 
 enum domains_kind { DOMAINS_EXACT, DOMAINS_BELOW, DOMAINS_EVERY };
@@ -37,25 +37,25 @@ struct domains_rule {
 	int port;
 };
 
-/* Read a rule.  Returns NULL, or the reason why text is no rule. */
+/* Read a rule.  Returns NULL, or the reason why the text is no rule. */
 const char *domains_read_rule(struct str text, struct domains_rule *out);
 /* Append a rule as text.  Equal rules have the same text. */
 void domains_write_rule(struct buf *out, const struct domains_rule *rule);
 /* Whether a rule matches a host.  Ports are ignored. */
 bool domains_matches(const struct domains_rule *rule, const struct domains_host *host);
-/* Whether every host that rule matches is also matched by other.  Ports are ignored. */
+/* Whether the rule 'other' matches every host that 'rule' matches.  Ports are ignored. */
 bool domains_within(const struct domains_rule *rule, const struct domains_rule *other);
 
 enum domains_class {
 	DOMAINS_PUBLIC,
 	DOMAINS_LOOPBACK,
 	DOMAINS_LINK_LOCAL,
-	DOMAINS_PRIVATE,     /* RFC 1918, unique local addresses of IPv6 */
-	DOMAINS_CGNAT,       /* shared by the customers of a provider */
-	DOMAINS_METADATA,    /* where clouds give a machine its secrets */
+	DOMAINS_PRIVATE,     /* addresses of RFC 1918, unique local addresses of IPv6 */
+	DOMAINS_CGNAT,       /* addresses that the customers of a provider share */
+	DOMAINS_METADATA,    /* services by which clouds give a machine its secrets */
 	DOMAINS_MULTICAST,   /* includes broadcast addresses */
 	DOMAINS_UNSPECIFIED, /* 0.0.0.0/8 and :: */
-	/* for documentation, for tests, or for translation of a non-public address */
+	/* addresses for documentation, for tests, or for translation of a non-public address */
 	DOMAINS_RESERVED,
 };
 
@@ -63,7 +63,7 @@ enum domains_class domains_classify(const uint8_t address[16]);
 const char *domains_class_name(enum domains_class class); /* "a loopback address" */
 
 struct sockaddr;
-/* Read the address of a socket address.  Returns false if it is neither IPv4 nor IPv6. */
+/* Read the address of a socket address.  Returns false if the address is neither IPv4 nor IPv6. */
 bool domains_of_sockaddr(const struct sockaddr *address, struct domains_host *out);
 /* Append the text of an address. */
 void domains_write_address(struct buf *out, const uint8_t address[16]);

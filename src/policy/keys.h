@@ -1,6 +1,6 @@
 /*
- * keys - the members of a policy document, as data.  The table has the kind of each member, its
- * place in struct policy, and the way in which two policies are combined for it.  Reading, writing,
+ * keys - the members of a policy document, as data.  For each member, the table has the kind, the
+ * place in struct policy, and the way to combine the values of two policies.  Reading, writing,
  * resolving and composing use this table.
  */
 #pragma once
@@ -14,14 +14,14 @@ enum keys_kind {
 	KEYS_NAMES,   /* struct policy_list of names of variables, with globs */
 	KEYS_SET,     /* struct policy_list of NAME=VALUE; an object in the document */
 	KEYS_FLAG,    /* bool */
-	KEYS_LIMIT,   /* int64_t; 0 is null in the document */
+	KEYS_LIMIT,   /* int64_t; 0 stands for null in the document */
 	KEYS_DEPTH,   /* int64_t from 0 to POLICY_DEPTH_MAX */
 	KEYS_CHOICE,  /* an enum; 'choices' has the words for its values */
 };
 
 /*
- * How a list is combined with another one.  KEYS_DENIES: the list of a document is added to that of
- * its preset, and the lists of two composed policies are united.
+ * How lists are combined.  KEYS_DENIES: the list of a document is added to that of its preset, and
+ * the lists of two composed policies are united.
  */
 enum keys_role { KEYS_ALLOWS, KEYS_DENIES };
 
@@ -34,7 +34,7 @@ struct keys_key {
 	const char *const *choices;
 };
 
-/* ends with a NULL name; the keys of a section follow each other */
+/* the table ends with a NULL name, and the keys of a section follow each other */
 extern const struct keys_key keys_all[];
 
 #define KEYS_TEXT_MAX 64
@@ -50,6 +50,6 @@ const struct keys_key *keys_find(const char *section, struct str name);
 bool keys_is_section(struct str name);
 /*
  * Write the text of the known key that is most similar to an unknown one.  'name' is the unknown
- * name in 'section'.  Returns out.
+ * name in 'section'.  Returns 'out'.
  */
 const char *keys_nearest(const char *section, struct str name, char out[KEYS_TEXT_MAX]);

@@ -15,20 +15,20 @@ void lists_add(struct lists_builder *builder, const char *text);
 /* Add a text, unless the list already has it. */
 void lists_add_new(struct lists_builder *builder, const char *text);
 bool lists_has(const struct policy_list *list, const char *text);
-/* Returns the texts of a, and those of b that a does not have. */
+/* Returns the texts of the list a, and those texts of the list b that a does not have. */
 struct policy_list lists_unite(
 	const struct policy_list *a, const struct policy_list *b, struct arena *arena);
-/* Returns the texts of a list that denied does not have. */
+/* Returns those texts of a list that the list 'denied' does not have. */
 struct policy_list lists_without(
 	const struct policy_list *list, const struct policy_list *denied, struct arena *arena);
 /*
- * Returns the first rule of a list, which has rules about paths, that this rule certainly lies
- * within.  Returns NULL if there is none.
+ * Returns the first rule of a list within which this rule certainly lies.  The list has rules about
+ * paths.  Returns NULL if there is none.
  */
 const char *lists_wider(const struct policy_list *list, const char *rule);
-/* Whether a path may exist that is covered both by rule and by a rule of the list. */
+/* Whether a path may exist that both this rule and a rule of the list cover. */
 bool lists_overlap(const struct policy_list *list, const char *rule);
-/* Returns the rules of a list that may overlap a rule of the list others. */
+/* Returns the rules of a list that may overlap a rule of the list 'others'. */
 struct policy_list lists_overlapping(
 	const struct policy_list *list, const struct policy_list *others, struct arena *arena);
 /* Returns the first rule of a list that covers a path, or NULL. */

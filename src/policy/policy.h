@@ -7,9 +7,9 @@
  * policy.
  *
  * A rule about files is an absolute path, or begins with "~/" or "$WORKSPACE/", which
- * policy_resolve replaces.  It may contain globs.  It stands for the path and everything below it.
- * policy/rule.h has the details, and policy/domains.h describes rules about hosts.  All texts lie
- * in the arena of the reader.
+ * policy_resolve replaces.  Such a rule may contain globs.  It covers the path and everything below
+ * it.  policy/rule.h has the details, and policy/domains.h describes rules about hosts.  All texts
+ * lie in the arena of the reader.
  */
 #pragma once
 #include <stdbool.h>
@@ -54,7 +54,7 @@ struct policy_fs {
 struct policy_domains {
 	enum policy_net mode;
 	struct policy_list allowed, denied; /* "HOST", "*.HOST", an address; with ":PORT" or ":*" */
-	/* may be granted while the program runs; same form as 'allowed' */
+	/* hosts that may be granted while the program runs, in the form of 'allowed' */
 	struct policy_list grantable;
 	struct policy_list unix_sockets; /* paths of sockets to which the program may connect */
 	bool allow_local_binding;        /* the program may listen on TCP ports */
@@ -99,8 +99,8 @@ struct policy {
 /*
  * Read a policy.  The message of ERR_INVALID names the file, line and column of the mistake.  If
  * the JSON is well-formed, but has an unknown member, a wrong type, a malformed rule or a
- * contradiction, the message also names the key, such as fs.allow_read[2].  name is the name of the
- * file, for messages.
+ * contradiction, the message also names the key, such as fs.allow_read[2].  'name' is the name of
+ * the file, for messages.
  */
 int policy_read(struct str text, const char *name, struct arena *arena, struct policy *out,
 	struct err *err);
@@ -109,11 +109,11 @@ int policy_read(struct str text, const char *name, struct arena *arena, struct p
  * named, since all its rules are written.
  */
 void policy_write(struct json *out, const char *key, const struct policy *policy);
-/* As policy_write, but writes the members into the object that is open in out. */
+/* As policy_write, but writes the members into the object that is open in 'out'. */
 void policy_write_members(struct json *out, const struct policy *policy);
 /*
- * Replace the variables in all rules by the paths of place, which are absolute.  Glob characters in
- * these paths are quoted by '\\'.  rule_path returns the path of such a rule.
+ * Replace the variables in all rules by the absolute paths of 'place'.  Glob characters in these
+ * paths are quoted by '\\'.  rule_path returns the path of such a rule.
  */
 int policy_resolve(const struct policy *policy, const struct policy_place *place,
 	struct arena *arena, struct policy *out, struct err *err);

@@ -19,7 +19,7 @@ struct reader {
 	struct arena *arena;
 	struct err *err;
 	struct policy *out;
-	struct policy own; /* has only lists, and only those of the document itself, in its order */
+	struct policy own; /* has only the lists of the document itself, in the document's order */
 	/* values of the keys, at the same indexes as in keys_all */
 	const struct jsonread *values[KEYS_MAX];
 };
@@ -348,8 +348,8 @@ static struct policy_list *list_of(
 }
 
 /*
- * Refuse a document with a rule that it allows, and that it or its preset also denies.  One of the
- * two must be a mistake.
+ * Refuse a document that allows a rule, if the document or its preset also denies this rule.  One
+ * of the two must be a mistake.
  */
 static int check_allowed(
 	struct reader *reader, const char *section, const char *allows, const char *denies)

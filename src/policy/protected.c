@@ -107,7 +107,9 @@ void protected_begin(struct protected_walk *walk, const char *home, struct str p
 		walk->path.len = walk->end = 0;
 }
 
-/* Whether part is the path of name in the home directory.  The paths are compared name by name. */
+/*
+ * Whether 'part' is the path of 'name' in the home directory.  The paths are compared name by name.
+ */
 static bool is_in_home(const char *home, const char *name, struct str part)
 {
 	struct str top = str_of(home), below = str_of(name), want;
@@ -155,7 +157,7 @@ bool protected_next(struct protected_walk *walk, struct protected_match *out)
 /* ------------------------------------------------------------------ in rules */
 
 /*
- * Returns the number of names that text has, if they are the last of the first n names of a rule;
+ * If the first n names of a rule end with the names of 'text', returns the number of these names;
  * else 0.
  */
 static size_t names_before(const struct rule_names *rule, size_t n, struct str text)

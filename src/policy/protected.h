@@ -27,22 +27,25 @@ struct protected_name {
 	bool by_git_config; /* not protected if the policy has allow_git_config */
 };
 
-extern const struct protected_name protected_names[]; /* ends with a NULL name */
+extern const struct protected_name protected_names[]; /* the table ends with a NULL name */
 
-/* A protected name on the way to a path. */
+/* A protected name among the names of a path. */
 struct protected_match {
 	const struct protected_name *name;
 	struct str part; /* beginning of the path, up to and including the name */
 };
 
-/* Visits the protected names on the way to a path.  The path is absolute, without "." and "..". */
+/*
+ * Visits the protected names among the names of a path.  The path is absolute, without "." and
+ * "..".
+ */
 struct protected_walk {
 	const char *home; /* NULL: not known */
 	struct str path;
 	size_t end;      /* end of the part of the path that the walk has reached */
 	struct str name; /* the last name of the part */
 	size_t row;      /* the next row of the table to compare with */
-	size_t in_git;   /* number of names in the part after the last ".git"; 0: none */
+	size_t in_git;   /* number of names that follow the last ".git"; 0: none */
 	bool worktree;   /* the first of these names is "worktrees" */
 	bool refs;       /* one of these names is a directory of refs */
 };

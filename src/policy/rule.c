@@ -31,8 +31,8 @@ bool rule_is_literal(struct str name)
 /* ------------------------------------------------------------------ reading */
 
 /*
- * Returns the variable at the start of a rule, as a part of text.  The result is empty if there is
- * none.
+ * Returns the variable at the start of a rule, as a part of the text.  The result is empty if there
+ * is none.
  */
 static struct str root_of(struct str text)
 {
@@ -62,8 +62,8 @@ static const char *root_fault(struct str text)
 }
 
 /*
- * Returns the length of the group at the start of text, which begins with '[' or '{'.  Returns 0 if
- * the group is not closed.
+ * Returns the length of the group at the start of the text, which begins with '[' or '{'.  Returns
+ * 0 if the group is not closed.
  */
 static size_t group_length(struct str text)
 {
@@ -241,9 +241,9 @@ static bool fits_rule(struct str name, struct str other)
 }
 
 /*
- * Whether n names of a rule match the first names of text.  If whole is set, they must match all
- * its names.  If a name does not fit, the match is tried again with one more name for the last
- * "**".  More names for an earlier "**" would not help.
+ * Whether n names of a rule match the first names of 'text', or all its names if 'whole' is set.
+ * If a name does not fit, the match is tried again with one more name for the last "**".  More
+ * names for an earlier "**" would not help.
  */
 static bool match(const struct str *names, size_t n, struct str text, bool whole,
 	bool (*fits)(struct str name, struct str other))
@@ -279,7 +279,7 @@ bool rule_covers(const char *rule, struct str path)
 	return !names.root.len && match(names.list, names.n, path, false, fits_path);
 }
 
-/* Whether the names before index 'at' end with those of tail. */
+/* Whether the names before index 'at' end with the names of 'tail'. */
 static bool ends_in(const struct rule_names *names, size_t at, struct str tail)
 {
 	struct str name;
@@ -386,8 +386,8 @@ static void end_meeting(struct meeting *meeting, const struct rule_names *rest, 
 }
 
 /*
- * Returns the one of two names that matches only names that both match, or an empty text if neither
- * does.
+ * Returns the narrower one of two names, which matches only names that both match.  Returns an
+ * empty text if neither is narrower.
  */
 static struct str meet_names(struct str a, struct str b)
 {

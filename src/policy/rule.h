@@ -4,8 +4,8 @@
  * A rule is "/" or a list of names, each with a '/' before it.  Until the rule is resolved, "~" or
  * "$WORKSPACE" may stand before the first '/'.  A rule covers every path that its names match, and
  * everything below such a path.  A name may have the globs of text_glob.  The name "**" stands for
- * any number of names, including none, and is never the last one.  Braces and brackets cannot
- * contain a '/', so a '/' always ends a name.
+ * any number of names, including none, and is never the last name of a rule.  Braces and brackets
+ * cannot contain a '/', so a '/' always ends a name.
  *
  * Two rules are compared by their names alone.  The results are not exact, but safe.  If
  * rule_within returns true, the rule certainly lies within the other one.  Every path of an
@@ -45,10 +45,10 @@ const char *rule_resolve(const char *rule, const struct policy_place *place, str
  */
 bool rule_covers(const char *rule, struct str path);
 /*
- * Whether a rule covers path and names part.  part is path or a directory above it.  The rule names
- * part if its first names, up to some name, match part, and the last of these names are those of
- * tail, without globs.  If beside is not NULL, one of these first names must be beside, without
- * globs.
+ * Whether a rule covers 'path' and names 'part', which is the path or a directory above it.  A rule
+ * names 'part' if two things are true.  Some first names of the rule match 'part', and the last of
+ * them are the names of 'tail', without globs.  If 'beside' is not NULL, one of these first names
+ * must also be 'beside', without globs.
  */
 bool rule_names(
 	const char *rule, struct str path, struct str part, struct str tail, const char *beside);
@@ -56,8 +56,8 @@ bool rule_names(
 bool rule_within(const char *rule, const char *other);   /* false if this is not certain */
 bool rule_overlaps(const char *rule, const char *other); /* true if this is not certain */
 /*
- * Call found with rules that together cover the paths that both a and b cover, until found returns
- * false.  These rules are in arena.
+ * Call 'found' with rules that together cover the paths that the rules a and b both cover, until
+ * 'found' returns false.  The arena owns these rules.
  */
 void rule_intersect(const char *a, const char *b, struct arena *arena,
 	bool (*found)(void *arg, const char *rule), void *arg);

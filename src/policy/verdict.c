@@ -46,7 +46,7 @@ static void propose_adding(struct verdict *out, struct str what, const char *key
 
 /*
  * Write a path as a rule that stands for this path alone.  A path may contain characters that would
- * be globs.  Returns false if out has no room for the rule.
+ * be globs.  Returns false if 'out' has no room for the rule.
  */
 static bool quote_path(struct str path, char out[ADD_HINT_MAX])
 {
@@ -78,7 +78,7 @@ static void propose_path(struct verdict *out, struct str path, const char *key)
 /* ---------------------------------------------------------- protected names */
 
 /*
- * Whether path lies in the workspace, and part is a directory on the way to the workspace.  A
+ * Whether 'path' lies in the workspace, and 'part' is the workspace or a directory above it.  A
  * protected name of such a directory does not count.
  */
 static bool leads_to_workspace(const struct policy *policy, struct str path, struct str part)
@@ -101,7 +101,7 @@ static bool is_named(
 	return false;
 }
 
-/* Find the first protected name on the way to path that the policy does not name. */
+/* Find the first protected name in 'path' that the policy does not name. */
 static bool find_protected(
 	const struct policy *policy, struct str path, struct protected_match *match)
 {
@@ -142,7 +142,7 @@ static bool judge_protected(const struct policy *policy, struct str path, struct
 
 /*
  * Judge a path by fs.deny_read and its exceptions.  If one of them decides, returns true and sets
- * out.
+ * *out.
  */
 static bool judge_mask(const struct policy *policy, struct str path, struct verdict *out)
 {
@@ -304,7 +304,7 @@ static const char *find_domain(const struct policy *policy, const struct policy_
 	return NULL;
 }
 
-/* Judge by net.mode.  If the mode alone decides, returns true and sets out. */
+/* Judge by net.mode.  If the mode alone decides, returns true and sets *out. */
 static bool judge_mode(const struct policy *policy, struct verdict *out)
 {
 	if (policy->net.mode == POLICY_NET_HOST) {
@@ -406,7 +406,7 @@ void verdict_name(const struct policy *policy, struct str name, struct verdict *
 	struct verdict with_port;
 
 	/*
-	 * First set out to the denial for a name that no rule allows.  Port 0 gives this denial,
+	 * First set *out to the denial for a name that no rule allows.  Port 0 gives this denial,
 	 * since no rule has port 0.
 	 */
 	verdict_host(policy, name, 0, out);

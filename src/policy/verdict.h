@@ -21,9 +21,9 @@ enum verdict_access { VERDICT_READ, VERDICT_WRITE, VERDICT_EXECUTE };
 
 struct verdict {
 	bool allowed;
-	char rule[VERDICT_TEXT_MAX];   /* such as "fs.deny_read: /home/u/.ssh" */
-	char remedy[VERDICT_TEXT_MAX]; /* what would allow it, as in "add '/x' to fs.allow_write";
-					  empty if it is allowed */
+	char rule[VERDICT_TEXT_MAX]; /* such as "fs.deny_read: /home/u/.ssh" */
+	/* a change that would allow the access: "add '/x' to fs.allow_write"; empty if allowed */
+	char remedy[VERDICT_TEXT_MAX];
 };
 
 /* Judge a path.  It is absolute, without "." and "..". */
@@ -56,12 +56,12 @@ void verdict_name(const struct policy *policy, struct str name, struct verdict *
 
 /*
  * List the ports that rules of net.allowed_domains name, sorted.  A rule without a port, or with
- * ":*", stands for 80 and 443.  Returns the number of ports.  At most max of them are written.
+ * ":*", stands for 80 and 443.  Returns the number of ports.  Writes at most 'max' of them.
  */
 size_t verdict_ports(const struct policy *policy, uint16_t *ports, size_t max);
 /*
- * Whether a rule of net.allowed_domains allows a port.  rule_port is the member port of its struct
- * domains_rule.
+ * Whether a rule of net.allowed_domains allows a port.  rule_port is the member 'port' of its
+ * struct domains_rule.
  */
 bool verdict_has_port(const struct policy *policy, int rule_port, uint16_t port);
 
