@@ -55,7 +55,10 @@ static const struct param query_params[] = {
 	{ 0 },
 };
 
-/* The first call adds the families.  Later calls keep them: each finds new snapshots by itself. */
+/*
+ * The first call adds the families.  Later calls keep them, since each family finds new snapshots
+ * by itself.
+ */
 static int refresh(void *arg, struct registry *registry, struct err *err)
 {
 	return registry->n_families ? 0 : families_add(arg, registry, err);
@@ -82,7 +85,7 @@ static int run_query(const void *request, struct err *err)
 		r = refuse_strata(&req->families, err);
 	for (size_t i = 0; r >= 0 && i < req->families.restore.count; i++)
 		r = restoreroots_add(&restore, req->families.restore.list[i], err);
-	/* A folder that cannot be asked is an error now, and not of each request. */
+	/* If a folder cannot be asked, fail here, and not at each request. */
 	if (r >= 0)
 		r = families_add(&req->families, &registry, err);
 	return r < 0 ? r : queryserver_run(&source, err);

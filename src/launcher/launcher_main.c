@@ -81,7 +81,7 @@ static long system_call(long nr, long a, long b, long c, long d)
 #endif
 
 /*
- * Execute the file path.  If the kernel does not know the format of the file, /bin/sh executes it
+ * Execute the file 'path'.  If the kernel does not know the format of the file, /bin/sh executes it
  * as a script, as every shell does.  Returns -errno on failure.
  */
 static int execute(char *path, char **argv, char **env)
