@@ -1,5 +1,5 @@
 /*
- * A manifest of unknown origin is either refused or has the properties that the header promises:
+ * A manifest of unknown origin is either refused or has the properties that bundle.h promises:
  * absolute, plain, sorted and unique paths, strings with their true length, and states with all
  * claimed members.
  */

@@ -1,7 +1,7 @@
 /*
- * A request to a proxy is refused with a reason, or names a host of one spelling.  The bytes that
- * are sent to that host are a request for this host and no other.  The place where a body ends does
- * not depend on the parts in which it arrives.
+ * A request to a proxy is refused with a reason, or names a host in the only accepted spelling.
+ * The bytes that are sent to that host are a request for this host and no other.  The place where a
+ * body ends does not depend on the parts in which it arrives.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * What a host sends is taken apart without harm: the lines of the bootstrap, which a login file may
- * have printed, and the replies of an agent, which may be another program.
+ * The messages of a host are taken apart without harm: the lines of the bootstrap, which a login
+ * file may have printed, and the replies of an agent, which may be another program.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
  * A policy is read, or refused with a reason.  A policy that was read can be written, and is then
  * read as the same.  It can be resolved, and composed with every preset and with itself.  The
- * result is a document, too, and allows nothing that one of both policies denies.
+ * result is a document, too, and allows nothing that either of the two policies denies.
  */
 #include <stdint.h>
 #include <stdlib.h>

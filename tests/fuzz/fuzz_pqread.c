@@ -1,6 +1,6 @@
 /*
- * The input is read as a table.  Whatever it is, reading ends, and the readable part is consistent:
- * every key is found, and every content is the same twice.
+ * The input is read as a table.  Reading ends for any input, and the readable part is consistent:
+ * every key is found, and every content is the same when it is read twice.
  */
 #include <stdint.h>
 #include <stdlib.h>

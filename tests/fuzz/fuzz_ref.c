@@ -1,6 +1,6 @@
 /*
- * Splitting a reference gives parts that can be joined to the same text.  A time is read as the
- * whole text, and as the part between braces.
+ * Splitting a reference gives parts that can be joined to the same text.  The input is also read as
+ * a time, both as a whole and as the part between braces.
  */
 #include <stdint.h>
 #include <stdlib.h>

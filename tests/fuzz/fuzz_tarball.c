@@ -1,6 +1,6 @@
 /*
- * Any bytes, read as an archive, are damaged or give a tree.  An archive of this tree must give the
- * same tree.  The store is made anew now and then, so that it stays small.
+ * Any input is a damaged archive or gives a tree.  An archive of this tree must give the same tree.
+ * The store is made anew now and then, so that it stays small.
  */
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /*
- * A hello is complete from some byte on, and incomplete before.  Its name is empty, or is a valid
- * name of a host.
+ * A hello is complete from some byte on, and incomplete before that byte.  Its name is empty, or is
+ * a valid name of a host.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * What zfs and zpool print is read without harm.  A name that is read lies in the line, and a path
- * that is decoded has no NUL.
+ * The output of zfs and zpool is read without harm.  A name that is read lies in the line, and a
+ * path that is decoded has no NUL.
  */
 #include <stdint.h>
 #include <stdlib.h>

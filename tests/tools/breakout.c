@@ -1,14 +1,16 @@
 /*
  * breakout - the attempts of a hostile program in a sandbox to change the strata program outside.
  *
- *	as the interpreter of "#!/proc/self/exe", or as the loader of the file behind that link
- *		make the file that this process executes setuid and writable for all; then, in a
- *		child that keeps a descriptor of the file, write to it when it is not executed
- *	breakout holder FILE
- *		until it is killed: do the same to the program of process 1, and take its
- *		descriptors.  FILE gets a letter for each attempt that succeeded.
+ *	breakout              run as the interpreter of "#!/proc/self/exe", or as the loader of the
+ *	                      file behind that link: make the file that this process executes
+ *	                      setuid, and writable for all users.  A child keeps a descriptor of
+ *	                      the file, and writes to it when no process executes the file
+ *	breakout holder FILE  do the same to the program of process 1, and take its descriptors,
+ *	                      until this process is killed.  FILE gets a letter for each attempt
+ *	                      that succeeded
  *
- * The program has no C library, since a program with one does not work as the loader of another.
+ * The program has no C library.  A program with a C library does not work as the loader of another
+ * program.
  */
 #include <asm/unistd.h>
 #include <linux/fcntl.h>

@@ -99,7 +99,7 @@ static void *next_symbol(const char *name)
 
 /*
  * syscall(2) as a function with seven words.  On x86-64 and aarch64, the variadic form is called in
- * the same way.  So all arguments are passed on, whatever the number that the call uses.
+ * the same way.  So all arguments are passed on, however many the call uses.
  */
 long faultlib_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__(
 	"syscall");
@@ -271,8 +271,8 @@ static enum action decide(const char *family, const char *function)
 }
 
 /*
- * Whether changes by a descriptor are counted: a descriptor above 2 of a regular file or a
- * directory.
+ * Whether changes through a descriptor are counted: it must be above 2, and stand for a regular
+ * file or a directory.
  */
 static bool counted_fd(int fd)
 {
@@ -447,7 +447,8 @@ int openat64(int dirfd, const char *path, int flags, ...)
 /* --- writes, which can also be short --- */
 
 /*
- * Returns the number of bytes that a write may do.  If this would be 0, the call becomes a failure.
+ * Returns the number of bytes that a call may write.  If this would be 0, the call becomes a
+ * failure.
  */
 static size_t shortened(enum action *action, size_t len)
 {

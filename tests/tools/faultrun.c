@@ -155,7 +155,7 @@ static int open_output(const char *dir, const char *name)
 	return fd;
 }
 
-/* Run a program in dir.  extra are additional environment strings, or NULL. */
+/* Run a program in the directory 'dir'.  'extra' has additional environment strings, or is NULL. */
 static struct outcome run(const char *dir, char *const argv[], char *const extra[])
 {
 	int out = open_output(dir, "stdout"), errors = open_output(dir, "stderr");

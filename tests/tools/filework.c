@@ -331,7 +331,7 @@ static void do_rename_over(void)
 }
 
 /*
- * The file is opened, removed and then written.  It must not be left, and the trace must not
+ * The file is opened, removed and then written.  No file must be left, and the trace must not
  * mention it.
  */
 static void do_unlinked(void)
@@ -453,7 +453,7 @@ static void do_int80(void)
 static const struct way {
 	const char *name;
 	void (*work)(void);
-	bool apart; /* not in the list of all ways */
+	bool apart; /* left out by 'filework list' */
 } ways[] = {
 	{ "vfork", do_vfork, false },
 	{ "spawn", do_spawn, false },

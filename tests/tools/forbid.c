@@ -4,8 +4,8 @@
  *	forbid THING...    THING is NAME, NAME=A or NAME=A,B
  *
  * One line is printed for each: the thing, and "done" or the name of the error.  The exit status is
- * 1 if any succeeded.  Each thing is tried by a process of its own.  Without arguments, forbid
- * lists the names.
+ * 1 if any attempt succeeded.  Each thing is tried by a process of its own.  Without arguments,
+ * forbid lists the names.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -163,7 +163,7 @@ static long try_handle(char *a, char *b)
 static char *const no_arguments[] = { "true", NULL };
 static char *const no_environment[] = { NULL };
 
-/* Whether a child can execute the file: then the pipe closes without an error. */
+/* Whether a child can execute the file.  If it can, the pipe closes without an error number. */
 static long execute(int dirfd, const char *path, int flags)
 {
 	int ends[2], error = 0;
@@ -346,7 +346,7 @@ static long try_kcmp(char *a, char *b)
 
 /* ---------------------------------------------------------------------- sockets */
 
-/* Parse "ADDRESS:PORT".  The address is one of IPv4, or one of IPv6 in brackets. */
+/* Parse "ADDRESS:PORT".  An IPv6 address is in brackets. */
 static socklen_t parse_address(char *a, struct sockaddr_storage *out)
 {
 	struct sockaddr_in *v4 = (struct sockaddr_in *)out;
@@ -440,7 +440,7 @@ static long try_unix(char *a, char *b)
 	return connect_unix(a, false);
 }
 
-/* Make a socket.  a is the number of the family. */
+/* Make a socket.  The text 'a' is the number of the family. */
 static long try_socket(char *a, char *b)
 {
 	return CALL(SYS_socket, atoi(a), SOCK_DGRAM, 0);
@@ -504,7 +504,7 @@ static long try_swapon(char *a, char *b)
 	return CALL(SYS_swapon, a, 0);
 }
 
-/* Set the effect of Ctrl-Alt-Del on a console to its present value on most machines. */
+/* Set the effect of Ctrl-Alt-Del on a console to the value that most machines have anyway. */
 static long try_reboot(char *a, char *b)
 {
 	return CALL(SYS_reboot, LINUX_REBOOT_MAGIC1, LINUX_REBOOT_MAGIC2, LINUX_REBOOT_CMD_CAD_OFF);

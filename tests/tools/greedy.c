@@ -14,7 +14,7 @@
  *	                       any open descriptor of this process
  *	greedy deaf COMMAND... run a command that ignores all signals that can be ignored
  *
- * Processes that wait do so for 40 seconds in any case.
+ * Processes that wait always end after 40 seconds.
  */
 #include <errno.h>
 #include <fcntl.h>

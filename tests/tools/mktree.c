@@ -10,8 +10,8 @@
  * each kind.
  *
  * --mutate prints one line for each change.  It works on any tree, also on one that was already
- * mutated: it lists the tree again before each change.  It considers only paths below
- * SCAN_PATH_MAX.  The deep chain is changed at its bottom separately.
+ * mutated: it lists the tree again before each change.  It considers only paths shorter than
+ * SCAN_PATH_MAX.  The end of the deep chain is changed separately.
  *
  * Attributes are set in the only order in which all of them are kept: owner, mode, xattrs, ACLs,
  * and mtime last.  Directories get mode and mtime when all files are made, in reverse order.
@@ -660,7 +660,7 @@ static void build_random(void)
 	}
 }
 
-/* Make a chain of directories that is longer than any path may be.  So descriptors are used. */
+/* Make a chain of directories by descriptors, since the chain is longer than any path may be. */
 static void build_deep(unsigned levels)
 {
 	char name[32];
@@ -1115,7 +1115,7 @@ static bool change_to_symlink(const struct entry *entry)
 	return true;
 }
 
-/* Replace a file by a new one with the same content and name, so that it has another inode. */
+/* Replace a file by a copy with the same name, so that the name has another inode. */
 static bool change_break_link(const struct entry *entry)
 {
 	const char *copy = fresh_name(parent_of(entry->path));

@@ -736,7 +736,7 @@ static void do_step(bool undo)
 	char *before = walk(), *was = kept_walk(head);
 	bool dirty = strcmp(before, was) != 0;
 
-	/* Uncaptured work first becomes a state, and no redo is possible from it. */
+	/* Uncaptured work first becomes a state, and no redo is possible from that state. */
 	if ((!undo && dirty) || (!dirty && next_state(undo) < 0)) {
 		free(before);
 		free(was);
@@ -802,7 +802,7 @@ static void lines_release(struct lines *lines)
 	free(lines->text);
 }
 
-/* Whether a line is about path or a path below it. */
+/* Whether a line is about 'path' or a path below it. */
 static bool at_or_below(const char *line, const char *path)
 {
 	size_t len = strlen(path);
@@ -849,7 +849,7 @@ static char *raw_path(const char *shown, size_t len)
 	return out;
 }
 
-/* Whether every name on the way to path is a directory, in both trees. */
+/* Whether every name above 'path' is a directory, in both trees. */
 static bool way_is_free(const struct lines *now, const struct lines *source, const char *path)
 {
 	for (size_t i = 0; i < now->n; i++)
@@ -878,7 +878,7 @@ static void check_restored(const struct lines *before, const struct lines *now,
 		const char *have = now->list[i];
 		const char *want = line_of(at_or_below(have, path) ? source : before, have);
 
-		/* The directory had to be made on the way to path. */
+		/* The directory had to be made, since it is above 'path'. */
 		if (!want && above(have, path))
 			want = line_of(source, have);
 		if (!want || strcmp(want, have))

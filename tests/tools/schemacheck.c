@@ -3,9 +3,9 @@
  *
  *	schemacheck SCHEMA <DOCUMENT
  *
- * SCHEMA is the output of 'strata help --schema OPERATION'.  Only the parts of JSON Schema that it
- * uses are supported: type, properties, required, additionalProperties, items.  Prints the first
- * difference.
+ * SCHEMA is the output of 'strata help --schema OPERATION'.  Only the parts of JSON Schema that
+ * this output uses are supported: type, properties, required, additionalProperties, items.  Prints
+ * the first difference.
  */
 #include <err.h>
 #include <jansson.h>

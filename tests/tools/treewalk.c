@@ -55,7 +55,7 @@ struct entry {
 	char *tail; /* the fields after group= */
 	dev_t dev;
 	ino_t ino;
-	bool linked; /* no directory and nlink > 1: may be part of a group */
+	bool linked; /* not a directory, and nlink > 1: may be part of a group */
 	const char *group;
 };
 
@@ -171,8 +171,8 @@ static void print_xattr_value(FILE *out, const char *where, const char *name)
 }
 
 /*
- * Print the extended attributes of name; "." is dirfd itself.  The l-calls on a path through /proc
- * never open the entry.
+ * Print the extended attributes of the entry 'name'; "." stands for dirfd itself.  The l-calls on a
+ * path through /proc never open the entry.
  */
 static void print_xattrs(FILE *out, int dirfd, const char *name)
 {
@@ -244,7 +244,10 @@ static void hash_number(struct sha256_ctx *hash, uint64_t number)
 	sha256_update(hash, sizeof(bytes), bytes);
 }
 
-/* Fill block with the bytes from offset on.  Fewer bytes are read only at the end of the file. */
+/*
+ * Fill 'block' with the bytes that begin at 'offset'.  Fewer bytes are read only at the end of the
+ * file.
+ */
 static ssize_t read_block(int fd, uint8_t *block, off_t offset)
 {
 	size_t have = 0;
@@ -287,7 +290,7 @@ static void print_digest(FILE *out, int fd)
 		if (!n)
 			break;
 		if (memcmp(block, zeros, (size_t)n)) {
-			/* Zeros at the end are the same whether they are data or a hole. */
+			/* Zeros at the end of a block count the same as data and as a hole. */
 			while (!block[n - 1])
 				n--;
 			hash_number(&hash, (uint64_t)offset / BLOCK);
@@ -333,7 +336,10 @@ static void print_stat(FILE *out, const struct stat *st)
 		fprintf(out, " mtime=%jd.%09ld", (intmax_t)st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
 }
 
-/* Add the line for name in dirfd, which is the current path.  st is NULL if stat failed. */
+/*
+ * Add the line for the entry 'name' of dirfd, which is the entry of the current path.  'st' is NULL
+ * if stat failed.
+ */
 static void add_entry(int dirfd, const char *name, const struct stat *st)
 {
 	struct entry entry = { 0 };
@@ -401,7 +407,7 @@ static void read_names(struct frame *frame)
 	size_t cap = 0;
 	int copy = openat(frame->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	/*
-	 * With r and without x, names can only be listed through the descriptor that is open
+	 * A directory with r and without x can be listed only through the descriptor that is open
 	 * already.
 	 */
 	if (copy < 0)
@@ -435,7 +441,10 @@ static struct frame frame_open(int fd, const struct stat *st, size_t path_len)
 	return frame;
 }
 
-/* The walk returns from child to parent.  Make sure that parent is open, and close child. */
+/*
+ * The walk returns from a child to its parent.  Make sure that the parent is open, and close the
+ * child.
+ */
 static void frame_leave(struct frame *child, struct frame *parent)
 {
 	struct stat st;
@@ -453,7 +462,7 @@ static void frame_leave(struct frame *child, struct frame *parent)
 	free(child->names);
 }
 
-/* Add the line for name.  Returns a descriptor if the walk should enter it, else -1. */
+/* Add the line for the entry 'name'.  Returns a descriptor if the walk should enter it, else -1. */
 static int visit(const struct frame *frame, const char *name, struct stat *st)
 {
 	if (fstatat(frame->fd, name, st, AT_SYMLINK_NOFOLLOW)) {
