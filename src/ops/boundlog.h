@@ -18,7 +18,7 @@ struct boundlog {
 
 #define BOUNDLOG_INIT ((struct boundlog){ .fd = -1 })
 /*
- * Begin a log in an empty file.  fd is the descriptor of the file and is taken over.  limit is at
+ * Begin a log in an empty file.  fd is the descriptor of the file and is taken over.  'limit' is at
  * least 2.
  */
 void boundlog_init_take(struct boundlog *log, int fd, uint64_t limit);

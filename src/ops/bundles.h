@@ -46,10 +46,10 @@ struct diff_bundle_result {
 struct diff_bundle_row {
 	const struct bundle_file *file;
 	char op;       /* '+' '-' '~' */
-	unsigned what; /* BUNDLE_CHANGED_... bits, if op is '~' */
+	unsigned what; /* BUNDLE_CHANGED_... bits, if 'op' is '~' */
 	struct str patch;
 	bool binary;
-	/* reason why a patch is missing that should be here; NULL: none is missing */
+	/* reason why the row has no patch although the content has changed; else NULL */
 	const char *lacks;
 };
 
@@ -101,7 +101,7 @@ struct show_bundle_row {
 
 /* Request and result of record. */
 struct record_bundle_request {
-	const char *snapshot_dir; /* the directory to write, if output is NULL */
+	const char *snapshot_dir; /* directory that the bundle is written to, if 'output' is NULL */
 	const char *output;
 	const char *engine;
 	const char *ignore;
@@ -114,7 +114,7 @@ struct record_bundle_result {
 	int exit_status;    /* exit status of the command, as a shell gives it */
 	struct err failure; /* if code is set, the command did not run */
 	const char *output; /* the directory that the request names for the bundle */
-	/* the directory of the bundle, if 'output' exists meanwhile; else NULL */
+	/* the directory that has the bundle because 'output' exists meanwhile; else NULL */
 	const char *instead;
 	bool kept, complete;
 	const char *reason; /* reason why the bundle was not kept or is incomplete, or NULL */

@@ -64,9 +64,8 @@ static void log_report(const struct report *report)
 }
 
 /*
- * Run a command line as exec does.  Returns 0 if the command has run.  Returns 0, too, if the
- * command could not be started, for example because there is no shell; result->sandbox.failure is
- * then set.
+ * Run a command line as exec does.  The result is 0 even if the command could not be started, for
+ * example because there is no shell.  In that case, result->sandbox.failure is set.
  */
 static int run_line(struct runner *runner, const char *what, const char *line, int64_t timeout_ms,
 	const char *message, struct exec_result *result)
@@ -179,7 +178,7 @@ static int find_changed_tests(struct runner *runner, struct err *err)
 
 /*
  * Restore the files of the test from the base, because a candidate must not change its own test.
- * The candidate's node was made before, so a winner keeps its own version of these files.
+ * The candidate's node was made before this, so a winner keeps its own version of these files.
  */
 static int restore_tests(struct runner *runner, struct err *err)
 {
@@ -221,7 +220,7 @@ static bool run_test(struct runner *runner)
 	return state->passed;
 }
 
-/* Parse a score.  The first line must be one decimal number, with nothing but blanks around it. */
+/* Parse a score.  The first line must be one decimal number.  Only blanks may stand around it. */
 static bool parse_score(const char *text, double *score)
 {
 	static const char blanks[] = " \t\r";
@@ -262,8 +261,8 @@ static size_t printed_length(int fd)
 }
 
 /*
- * Run the score command of a candidate that has passed.  A score that is not a number counts as no
- * score.
+ * Run the score command of a candidate that has passed.  If the score is not a number, the
+ * candidate has no score.
  */
 static void run_score(struct runner *runner)
 {
@@ -286,7 +285,7 @@ static void run_score(struct runner *runner)
 	text[n] = '\0';
 	dprintf(STDERR_FILENO, "== score printed: %s%s", text,
 		n && text[n - 1] == '\n' ? "" : "\n");
-	/* Output that contains a NUL is no number either. */
+	/* Output that contains a NUL is not a number. */
 	if (!result.sandbox.failure && !result.sandbox.timed_out && strlen(text) == (size_t)n)
 		state->scored = parse_score(text, &state->score);
 }
@@ -401,7 +400,7 @@ int candidate_start(struct candidate *candidate, const struct candidate_plan *pl
 	return 0;
 }
 
-/* Release a candidate whose child has ended and whose states have all been read. */
+/* Release a candidate whose child has ended.  All states of the candidate have been read. */
 static void finish_candidate(struct candidate *candidate)
 {
 	(void)child_wait(candidate->pid);

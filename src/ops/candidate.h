@@ -4,8 +4,8 @@
  * For each candidate, a child of the tournament runs the candidate, commits its work, and runs the
  * test and the score.  It runs each of these commands as exec does, in a workspace of the
  * candidate's own.  The child reports its state over a socket.  The child dies with the tournament.
- * The programs in the workspace die with the child, because the sandbox then notices that the
- * child's connection was closed.
+ * When the child dies, its connection to the sandbox is closed.  The sandbox notices this and kills
+ * the programs in the workspace.
  */
 #pragma once
 #include <signal.h>
@@ -50,7 +50,7 @@ void candidate_read_output(struct candidate *candidate);
 /* Kill the candidate and all programs in its workspace, without waiting until they have ended. */
 void candidate_kill(struct candidate *candidate);
 /*
- * After candidate_kill: read the last states of the candidate, and mark it cancelled unless it had
- * ended.
+ * Read the last states of the candidate after candidate_kill.  If the candidate did not reach its
+ * end, mark it as cancelled.
  */
 void candidate_reap(struct candidate *candidate);

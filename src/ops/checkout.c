@@ -1,6 +1,6 @@
 /*
- * checkout - give the live tree the state of a node.  Work that no node holds is first kept in a
- * safety node.
+ * checkout - give the live tree the state of a node.  Work that is not in any node is first saved
+ * in a safety node.
  */
 #include "ops/requests.h"
 #include "ops/running.h"
@@ -61,7 +61,7 @@ static int abort_checkout(struct op_context *ctx, struct movement *moved, struct
 }
 
 /*
- * Count a rollback and kill the running programs.  On a full disk, counting may fail.  With
+ * Record a rollback and kill the running programs.  Recording may fail on a full disk.  With
  * --no-safety the programs are killed even then.
  */
 static int end_running(struct op_context *ctx, bool no_safety, struct err *err)

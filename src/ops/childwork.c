@@ -39,8 +39,8 @@ static _Noreturn void run_and_answer(const struct childwork *work, int parent, c
 }
 
 /*
- * Pass signals on to the child.  A signal from the terminal (SI_KERNEL) has reached the child
- * already.
+ * Pass signals on to the child, except for signals from the terminal (SI_KERNEL), which reach the
+ * child by themselves.
  */
 static void forward_signals(int signals, pid_t child)
 {

@@ -12,13 +12,9 @@
 #include "core/err.h"
 
 struct childwork {
-	/*
-	 * This function runs in the child, and fills result.  It passes parent to childwork_ready.
-	 */
+	/* Runs in the child, and fills *result.  'parent' is the argument for childwork_ready. */
 	int (*run)(void *arg, int parent, void *result, struct err *err);
-	/*
-	 * This function runs once in the parent, when the child calls childwork_ready or has ended.
-	 */
+	/* Runs once in the parent, when the child calls childwork_ready or has ended. */
 	void (*ready)(void *arg);
 	void *arg;
 	size_t size; /* size of result */

@@ -1,4 +1,7 @@
-/* compose_policy - make the policy that allows only actions that each of two policies allows. */
+/*
+ * compose_policy - make a policy that allows an action only if both given policies allow the
+ * action.
+ */
 #include <string.h>
 
 #include "ops/policies.h"

@@ -153,8 +153,8 @@ static int listen_for_grants(struct confined *confined, struct env *env, struct 
 }
 
 /*
- * Make a cgroup for the command's limits, if possible.  Without a cgroup, the warden checks the
- * processes from time to time.
+ * Make a cgroup for the command's limits, if possible.  Without a cgroup, the warden compares the
+ * processes with the limits from time to time.
  */
 static void make_group(struct confined *confined, const struct sandbox *sandbox)
 {
@@ -257,7 +257,7 @@ int confined_restrict(struct confined *confined, struct arena *arena,
 
 /* -------------------------------------------------------------------- ending */
 
-/* Write a denial that this process knows of, and the warden does not, to all sinks. */
+/* Write a denial to all sinks.  The warden does not know of this denial. */
 static void tell(const struct confined *confined, const char *what, const char *subject,
 	const struct verdict *verdict)
 {
@@ -304,8 +304,9 @@ static void tell_limit(const struct confined *confined, int limit)
 }
 
 /*
- * If the warden was killed, tell so.  The holder has killed what the command had running
- * (sandbox/guarded.h).  A warden that ended by itself, such as with the sandbox, is not told of.
+ * Report the loss of the warden if the warden was killed.  In that case, the holder has already
+ * killed the programs of the command (sandbox/guarded.h).  A warden that ended by itself, for
+ * example with the sandbox, is not reported.
  */
 static bool tell_loss(const struct confined *confined, pid_t warden)
 {
@@ -322,7 +323,7 @@ static bool tell_loss(const struct confined *confined, pid_t warden)
 	snprintf(verdict.rule, sizeof(verdict.rule),
 		"no program of a command runs without the command's warden");
 	tell(confined, DENIALS_WARDEN, subject, &verdict);
-	/* Else the next command would find the socket, and tell of the warden again. */
+	/* Otherwise the next command would find the socket, and report the warden again. */
 	grantsocket_remove(&confined->grants);
 	return true;
 }

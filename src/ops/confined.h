@@ -7,9 +7,9 @@
  * not reported yet.  The warden goes on until the last program that the command has started has
  * ended.
  *
- * The command may be run by a child of the process that reports its end (exec.c).  So denials, and
- * the parts of the policy that cannot be enforced, are collected in files in memory.  Both
- * processes have these files open.
+ * The process that reports the result may run the command in a child (exec.c).  So denials are
+ * collected in a file in memory that both processes have open.  Another such file collects the
+ * parts of the policy that cannot be enforced.
  */
 #pragma once
 #include "confine/findings.h"
@@ -48,20 +48,21 @@ struct confined {
 	})
 
 /*
- * Read the policy of a place, and open the file for denials.  This is done once, so that no program
- * can change the policy for programs that run later.  The policy lies in arena.  The descriptor
- * stays open in this process.  In the process that runs the command, confined_release closes it.
+ * Read the policy that 'place' names, and open the file for denials.  This is done once, so that no
+ * program can change the policy for programs that run later.  The policy lies in arena.  The
+ * descriptor of the file stays open in this process.  In the process that runs the command,
+ * confined_release closes the descriptor.
  */
 int confined_ready(struct exec_place *place, struct arena *arena, struct err *err);
 
 /*
- * Take the policy of a request, if it has one.  command is borrowed.  Returns ERR_USAGE or
- * ERR_INVALID if the request or the policy is wrong.
+ * Take the policy of a request, if the request has one.  'command' is borrowed.  Returns ERR_USAGE
+ * or ERR_INVALID if the request or the policy is wrong.
  */
 int confined_read(const struct exec_place *place, const struct param_texts *command,
 	struct arena *arena, struct confined *out, struct err *err);
 /*
- * Prepare for a command of this environment in sandbox.  sandbox is borrowed.  Fills in plan,
+ * Prepare for a command of env that will run in *sandbox.  *sandbox is borrowed.  Fills in plan,
  * except its binds.
  */
 int confined_prepare(struct confined *confined, struct env *env, const struct sandbox *sandbox,
@@ -76,19 +77,19 @@ int confined_restrict(struct confined *confined, struct arena *arena,
 /*
  * Wait until the warden has reported all denials.  Called when the command has ended.  Closes the
  * mount namespace of space, so that the warden can remove its stubs.  Returns false if the warden
- * was killed, so that the stubs are still there.
+ * was killed.  In that case the stubs are still there.
  */
 bool confined_settle(
 	struct confined *confined, struct commandspace *space, const struct sandbox_result *result);
 /*
- * Remove the stubs of a killed warden, by making the mounts of the command once more.  sandbox and
- * binds are those of the command.
+ * Remove the stubs of a killed warden, by making the mounts of the command once more.  The
+ * parameters sandbox and binds are those of the command.
  */
 int confined_remove_stubs(struct confined *confined, struct env *env, const struct sandbox *sandbox,
 	const struct bindspecs *binds, struct err *err);
 /*
- * Set the denials, and the parts of the policy that are not enforced, in result.  The texts are in
- * arena.
+ * Write the denials into result, and also the parts of the policy that are not enforced.  The texts
+ * are in arena.
  */
 void confined_report(
 	const struct confined *confined, struct arena *arena, struct exec_result *result);

@@ -56,7 +56,7 @@ static int check_read(struct op_context *ctx, struct err *err)
 }
 
 /*
- * Read the directory fd into the store.  If only is not NULL, read only the file with this name.
+ * Read the directory fd into the store.  If 'only' is not NULL, read just the file with this name.
  * The result is in source->entry.
  */
 static int read_tree(
@@ -168,8 +168,8 @@ static int check_path(struct str path, struct err *err)
 }
 
 /*
- * Let a file that a stream replaces keep its mode, owner and attributes, since a stream has only
- * content.
+ * A file that is replaced by a stream keeps its mode, owner and attributes, because a stream has
+ * only content.
  */
 static void keep_attributes(struct source *source, const struct entry *there)
 {

@@ -19,7 +19,7 @@
 #include "tree/treebuild.h"
 
 #define BESIDE ".strata-cp"
-#define MERGE_DEPTH_MAX 1024 /* maximum nesting of directories; a level has two descriptors */
+#define MERGE_DEPTH_MAX 1024 /* limit of nested directories; each level has two open descriptors */
 
 /* The place of the copy. */
 struct target {
@@ -41,8 +41,8 @@ static const char *base_name(struct str path)
 }
 
 /*
- * Find the place of the copy, by the rule of cp(1): if host leads to a directory, the copy goes
- * into that directory.  Otherwise host is the path of the copy.
+ * Find the place of the copy, by the rule of cp(1): if the path 'host' leads to a directory, the
+ * copy goes into that directory.  Otherwise 'host' is the path of the copy.
  */
 static int find_target(const char *host, struct str path, struct target *target, struct err *err)
 {
@@ -78,7 +78,7 @@ static int move_into(void *arg, int dirfd, const char *name, struct err *err)
 	return move_entry(dirfd, name, merging->to, name, merging->depth + 1, err);
 }
 
-/* Move the content of one directory into another.  The other directory keeps its attributes. */
+/* Move the content of a directory into the directory 'to', which keeps its attributes. */
 static int merge_dir(int from, const char *name, int to, unsigned depth, struct err *err)
 {
 	struct merging merging = { .to = to, .depth = depth };
@@ -134,7 +134,7 @@ static int move_entry(
 		       : 0;
 }
 
-/* Make a tree that contains nothing but *entry, with the name given. */
+/* Make a tree that contains only *entry, under the given name. */
 static int make_tree_of(struct store *store, const struct entry *entry, const char *name,
 	struct hash *tree, struct err *err)
 {
@@ -156,8 +156,8 @@ static int make_tree_of(struct store *store, const struct entry *entry, const ch
 }
 
 /*
- * Write tree into the directory fd.  Only root can set the owner of a file.  If another user
- * copies, the files belong to that user, as with cp(1).
+ * Write tree into the directory fd.  Only root can set the owner of a file.  Files that another
+ * user copies belong to that user, as with cp(1).
  */
 static int write_tree(struct op_context *ctx, struct store *store, const struct hash *tree, int fd,
 	uint64_t entries, struct err *err)

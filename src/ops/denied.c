@@ -52,15 +52,18 @@ static struct str subject_of(const struct jsonread *line, struct arena *arena)
 #define REST_SLOTS 8192 /* a power of two */
 #define REST_TRIES 64
 
-/* The denials of a text.  There is room for NODE_DENIALS_MAX - 1, and one that counts the rest. */
+/*
+ * The denials of a text.  The list has room for NODE_DENIALS_MAX - 1 denials, and for one more
+ * entry, which counts the denials that do not fit.
+ */
 struct list {
 	struct node_denial *denials;
 	size_t n;
-	/* Hashes of the denials that have no room, and how often each has happened. */
+	/* for each denial that does not fit: its hash, and how often it has happened */
 	struct rest {
 		uint64_t key, times;
 	} * rest;
-	uint64_t forgotten; /* how often those have happened that have no slot in rest either */
+	uint64_t forgotten; /* occurrences of the denials without a slot in 'rest' */
 };
 
 static uint64_t key_of(const struct node_denial *denial)
@@ -77,7 +80,10 @@ static uint64_t key_of(const struct node_denial *denial)
 	return hash_prefix(&hash) | 1; /* 0 is an empty slot */
 }
 
-/* Count a denial that has no room.  The largest of its numbers counts, as in add_denial. */
+/*
+ * Count a denial that does not fit into the list.  If several lines are about this denial, the
+ * largest "times" counts.
+ */
 static void count_rest(struct list *list, const struct node_denial *denial, struct arena *arena)
 {
 	const uint64_t key = key_of(denial);
@@ -97,7 +103,7 @@ static void count_rest(struct list *list, const struct node_denial *denial, stru
 	list->forgotten += denial->times;
 }
 
-/* Add a denial that stands for all that have no room. */
+/* Add the entry that counts all denials that do not fit into the list. */
 static void add_rest(struct list *list)
 {
 	uint64_t times = list->forgotten;

@@ -10,8 +10,8 @@
 /* Open the file for appending.  A writer locks the file with flock(2) for each write. */
 int denied_open(struct env *env, struct err *err);
 /*
- * Read the denials in the text of such a file into arena.  Each denial is read once, and at most
- * NODE_DENIALS_MAX denials are read.
+ * Read the denials in the text of the file into arena.  Repeated denials become one entry of the
+ * list, which has at most NODE_DENIALS_MAX entries.
  */
 void denied_read(struct str text, struct arena *arena, struct node_denial **out, size_t *n);
 /* Move the collected denials into node.  The texts are in arena. */

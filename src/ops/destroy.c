@@ -5,7 +5,7 @@
  * command opens the environment.  The renamed database is removed last.  So if a destroy was killed
  * or could not remove everything, the next destroy continues the work.
  *
- * The files may belong to any id that programs in the sandbox can have, so the process of an
+ * The files may belong to any id that programs in the sandbox can have.  So the process of an
  * ordinary user enters a user namespace with these ids.  All files in ROOT are removed, including
  * files that strata did not make.  No file outside ROOT is removed.
  */
@@ -24,7 +24,7 @@
 #include "ops/shape.h"
 
 #define RUN "run"
-/* number of times that a directory is emptied in which new files keep appearing */
+/* maximum number of attempts to empty a directory in which new files keep appearing */
 #define PASSES_MAX 16
 
 static const struct param params[] = {
@@ -43,7 +43,10 @@ struct destroying {
 
 /* ----------------------------------------------------------------- finding */
 
-/* Returns 0 if a directory is an environment or the rest of one, and otherwise -ERR_NOT_FOUND. */
+/*
+ * Returns 0 if a directory is an environment or the remains of an environment, and otherwise
+ * -ERR_NOT_FOUND.
+ */
 static int check_place(int rootfd, const char *root, struct err *err)
 {
 	struct statx stx;

@@ -88,7 +88,7 @@ static char op_of(const struct bundle_file *file)
 	return before == after ? '~' : after ? '+' : '-';
 }
 
-/* Whether a change is listed.  A new time alone is not listed. */
+/* Whether a change is listed.  A change of the time alone is not listed. */
 static bool is_news(unsigned what)
 {
 	return what & ~(unsigned)BUNDLE_CHANGED_MTIME;

@@ -15,7 +15,7 @@ int dirsource_read(
 	struct op_context *ctx, const struct dirsource *source, struct hash *tree, struct err *err);
 
 /*
- * Whether programs can be run with the directory as their root.  This needs a shell in the
- * directory.
+ * Whether the directory has a shell.  Without a shell, programs cannot be run with the directory as
+ * their root.
  */
 bool dirsource_has_shell(int dir);

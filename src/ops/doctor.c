@@ -2,9 +2,9 @@
  * doctor - find out which features this machine offers, by trying them.
  *
  * A check leaves nothing behind.  Attempts that change the process (namespaces, filters) are made
- * in a child.  File systems are mounted with fsmount and never attached to a path.  So no mount has
- * to be undone, not even in a parent namespace that shares its mounts.  Files made in a directory
- * have random names.  Signals that would end this process are blocked until the files are removed.
+ * in a child.  File systems are mounted with fsmount and never attached to a path.  So no mount
+ * appears in any namespace, and none has to be undone.  Files made in a directory have random
+ * names.  Signals that would end this process are blocked until the files are removed.
  */
 #include <fcntl.h>
 #include <stdlib.h>

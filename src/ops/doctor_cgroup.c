@@ -33,9 +33,10 @@ static void freeze_in(int dir, struct probe *probe)
 }
 
 /*
- * Returns the path of the directory of this process's control group, which the caller frees.  The
- * cgroup file system is mounted at 'mount'.  The root of that mount is the group 'base'.  Returns
- * NULL if the mount does not show the group of this process, or if this group is the root group.
+ * Returns the path of the directory of this process's control group.  The caller frees the path.
+ * The cgroup file system is mounted at 'mount'.  The root of that mount is the group 'base'.
+ * Returns NULL if the mount does not show the group of this process, or if this group is the root
+ * group.
  */
 static char *own_group(const char *mount, const char *base)
 {

@@ -169,7 +169,7 @@ static const char *const user_names[] = {
 };
 
 /*
- * Load the kind of user.  If makes is set, choose the kind and store it.  The kind decides which
+ * Load the kind of user.  If 'makes' is set, choose the kind and store it.  The kind decides which
  * ids the files have on disk, and it never changes.
  */
 static int load_user(struct env *env, bool makes, struct err *err)
@@ -235,7 +235,7 @@ int env_enter(struct env *env, bool makes, struct err *err)
 	if (env->attached && !env->sandbox.mute.code)
 		return sandbox_join(&env->sandbox, err);
 	/*
-	 * Root made this environment, and this process is not root.  So it was made by root of a
+	 * Root made this environment, and this process is not root.  So the maker was root of a
 	 * user namespace that had the subordinate ids of this user.
 	 */
 	return sandbox_user_enter(
@@ -254,8 +254,8 @@ static int attach_sandbox(struct env *env, enum env_access access, struct err *e
 	env->attached = r > 0;
 	env->running_left = r == 0 && !sandbox_is_over(run, env->row.name);
 	/*
-	 * The live tree can be read, and programs can be ended, even if the sandbox does not
-	 * answer.
+	 * A sandbox that does not answer is no error if the live tree is only read or if programs
+	 * are ended.
 	 */
 	if (r <= 0 || !env->sandbox.mute.code || access == ENV_LOOK || ends_programs(access))
 		return r < 0 ? r : 0;
@@ -264,8 +264,8 @@ static int attach_sandbox(struct env *env, enum env_access access, struct err *e
 }
 
 /*
- * Store the inode of a live tree outside ROOT, if it has changed.  It changes if the live tree was
- * removed and strata has made an empty directory in its place.
+ * Store the inode of a live tree outside ROOT, if the inode has changed.  The inode changes if the
+ * live tree was removed and strata has made an empty directory in its place.
  */
 static int store_live_ino(struct env *env, struct err *err)
 {
@@ -301,8 +301,8 @@ static int open_workspace(
 }
 
 /*
- * Returns the root directory that programs see.  Returns NULL if there is no sandbox, or if it does
- * not answer.
+ * Returns the root directory that programs see.  Returns NULL if there is no sandbox, or if the
+ * sandbox does not answer.
  */
 static const int *root_inside(const struct env *env)
 {
@@ -452,8 +452,8 @@ static int lock_and_load(struct env *env, const char *workspace, enum env_access
 
 	env->access = access;
 	/*
-	 * Lock the workspace only if it exists.  When the lock is held, read the row again, because
-	 * another command may have changed it before.
+	 * Lock the workspace only if it exists.  Then read the row of the workspace again, because
+	 * another command may have changed the row before this process got the lock.
 	 */
 	if (r >= 0 && writes)
 		r = env_lock(env, workspace, access, err);
@@ -466,8 +466,8 @@ static int lock_and_load(struct env *env, const char *workspace, enum env_access
 	if (r >= 0 && (access == ENV_LOOK || writes_live(access)))
 		r = open_workspace(env, access, report, err);
 	/*
-	 * A fork gets the backend of this workspace.  For overlays, live trees are made in the user
-	 * namespace.
+	 * A fork gets the backend of this workspace.  If the backend uses overlays, live trees are
+	 * made in the user namespace.
 	 */
 	if (r >= 0 && access == ENV_FORK && env->kind && env->kind->mounted)
 		r = env_enter(env, false, err);

@@ -8,9 +8,9 @@
  *	ROOT/run/         locks, sockets      ROOT/log/       output of tournaments
  *	ROOT/reserve      room for gc
  *
- * Writers hold run/NAME.lock (the workspace) and share run/store.lock.  Repair holds run/store.lock
- * alone until it ends, and gc for one slice of its work at a time; both hold run/.gc.lock.  Readers
- * hold no lock.
+ * Writers hold run/NAME.lock (the workspace) and share run/store.lock.  Repair locks run/store.lock
+ * exclusively until it ends.  A gc locks it exclusively for one slice of its work at a time.
+ * Repair and gc also hold run/.gc.lock.  Readers hold no lock.
  */
 #pragma once
 #include "core/arena.h"
@@ -20,12 +20,12 @@
 #include "sandbox/sandbox.h"
 #include "workspace/workspace.h"
 
-#define ENV_LOCK ".lock"  /* after the name of a workspace, in ROOT/run */
+#define ENV_LOCK ".lock"  /* suffix of the lock of a workspace, ROOT/run/NAME.lock */
 #define ENV_WAIT_MS 10000 /* how long a command waits for a lock */
 #define ENV_DATABASE "strata.db"
 #define ENV_FORMAT "2"
 #define ENV_MAIN "main"
-#define ENV_GC_LOCK ".gc.lock" /* in ROOT/run, held to remove packs; no valid workspace name */
+#define ENV_GC_LOCK ".gc.lock" /* ROOT/run/.gc.lock, held to remove packs; no workspace name */
 #define ENV_EXCLUDE_MAX 256
 #define ENV_DOOMED "strata.db.doomed" /* name of the database while 'destroy' is under way */
 
@@ -53,7 +53,7 @@ struct env {
 	struct arena arena;                /* memory for everything that is read at opening */
 	struct history_workspace row;      /* the workspace in the database */
 	const struct workspace_kind *kind; /* kind of the workspace's backend; NULL: unknown */
-	struct workspace *workspace;       /* open with ENV_LOOK to ENV_ABORT, otherwise NULL */
+	struct workspace *workspace; /* open if access is ENV_LOOK to ENV_ABORT, or else NULL */
 	const char **exclude;
 	size_t n_exclude;
 	uint64_t live_ino; /* inode of a live tree outside ROOT; 0: not known */
@@ -70,8 +70,8 @@ struct env {
 #define ENV_INIT ((struct env){ .rootfd = -1, .locks = { -1, -1 } })
 
 /*
- * Returns the path of the environment, which the caller frees.  The path is 'given' if it is not
- * NULL.  Otherwise it is $STRATA_ROOT, or else the nearest .strata in the working directory or
+ * Returns the path of the environment, which the caller frees.  The path is 'given' if 'given' is
+ * not NULL.  Otherwise it is $STRATA_ROOT, or else the nearest .strata in the working directory or
  * above, or else the default.
  */
 char *env_locate(const char *given, struct err *err);
@@ -84,13 +84,16 @@ int env_open(struct env *env, const char *root, const char *workspace, enum env_
 	const char *what, struct report *report, struct err *err);
 void env_close(struct env *env);
 /*
- * Release the workspace and the locks while a command runs, so that other processes can work, and
- * take them again afterwards.  Other processes may have changed everything meanwhile.  If
- * env_take_again fails, env is closed.
+ * env_let_go releases the workspace and the locks while a command runs, so that other processes can
+ * work.  env_take_again takes them back.  Other processes may have changed everything meanwhile.
+ * If env_take_again fails, env is closed.
  */
 void env_let_go(struct env *env);
 int env_take_again(struct env *env, enum env_access access, struct report *report, struct err *err);
-/* Whether the path still leads to the open environment.  Another one may have replaced it. */
+/*
+ * Whether the path still leads to the open environment.  Another environment may have replaced the
+ * open one.
+ */
 bool env_is_current(const struct env *env);
 /*
  * Change the lock on the store.  LOCK_EXCLUSIVE: no other process uses the store.  LOCK_SHARED:
@@ -105,8 +108,9 @@ bool env_writes_live(const struct env *env);
  */
 struct workspace_setup env_setup(const struct env *env, const char *name, struct report *report);
 /*
- * Enter the user namespace in which the files have their owners, if an ordinary user needs one.  If
- * makes is set, the environment is new, and the kind of namespace is chosen and stored.
+ * An ordinary user may need a user namespace in which the files have their owners.  Enter this
+ * namespace if it is needed.  If 'makes' is set, the environment is new, and the kind of namespace
+ * is chosen and stored.
  */
 int env_enter(struct env *env, bool makes, struct err *err);
 
@@ -118,7 +122,7 @@ int env_capture(struct env *env, struct hash *tree, struct err *err);
  */
 int env_apply(
 	struct env *env, const struct workspace_change *change, struct hash *now, struct err *err);
-/* Find the files of the live tree that programs have mapped.  The caller releases mapped. */
+/* Find the files of the live tree that programs have mapped.  The caller releases *mapped. */
 void env_mapped(struct env *env, struct mapped *mapped);
 
 /* Read HEAD's node, whose texts are in arena. */
@@ -131,11 +135,11 @@ int env_resolve(struct env *env, const char *text, struct ref *ref, struct err *
  */
 int env_tree(struct env *env, const struct ref *ref, struct hash *tree, struct err *err);
 
-/* For newenv.c: take the locks that access needs. */
+/* For newenv.c: take the locks that 'access' needs. */
 int env_lock(struct env *env, const char *workspace, enum env_access access, struct err *err);
 /*
- * For newenv.c: read the format of the environment into *version.  NULL: the init of the
- * environment was not completed.
+ * For newenv.c: read the format of the environment into *version.  *version becomes NULL if the
+ * init of the environment was not completed.
  */
 int env_format(struct history *history, struct arena *arena, char **version, struct err *err);
 /* For newenv.c: fail if the environment is being destroyed. */

@@ -113,7 +113,7 @@ static int restrict_command(struct job *job, struct sandbox_command *command, st
 	return 0;
 }
 
-/* Make namespaces for this command alone, if it has binds or a policy. */
+/* Make namespaces for this command alone, if the command has binds or a policy. */
 static int make_space(struct job *job, struct sandbox *sandbox, struct sandbox_command *command,
 	struct commandspace *space, struct err *err)
 {
@@ -135,8 +135,8 @@ static int make_space(struct job *job, struct sandbox *sandbox, struct sandbox_c
 }
 
 /*
- * Remove the stubs that a killed warden has left.  A failure is ignored: the next command removes
- * them, too.
+ * Remove the stubs that a killed warden has left.  A failure is ignored, because the next command
+ * removes them, too.
  */
 static void remove_stubs(struct job *job, const struct sandbox *sandbox)
 {
@@ -376,8 +376,8 @@ static int run_and_commit(struct op_context *ctx, const struct exec_request *req
 		r = try_command(ctx, req, env, trace, confined, result, err);
 	} while (r < 0 && result->sandbox.ended && --tries);
 	/*
-	 * For an ordinary user a second try fails, because this process cannot leave the user
-	 * namespace of the old sandbox for that of the new one.
+	 * A second try fails for an ordinary user.  This process cannot leave the user namespace of
+	 * the old sandbox to enter that of the new sandbox.
 	 */
 	if (r < 0 && tries < START_TRIES && result->sandbox.failure == SANDBOX_FAILED) {
 		err_set(err, ERR_BUSY,

@@ -48,7 +48,7 @@ static int find_place(const struct explain_policy_request *req, struct arena *ar
 }
 
 /*
- * Set *out to the path that subject stands for: variables are replaced, and surplus slashes are
+ * Set *out to the path that 'subject' stands for: variables are replaced, and surplus slashes are
  * removed.  A '*' in the result is an ordinary character.
  */
 static int resolve_path(const char *subject, const struct policy_place *place, struct arena *arena,

@@ -9,8 +9,8 @@ struct fork_plan {
 	const char *reason; /* reason for the backend of the workspaces; shown beside the backend */
 	bool passing; /* the workspaces will soon be removed, so they need not survive a crash */
 	/*
-	 * Called before each workspace is made.  If this returns true, fork_make fails with
-	 * ERR_BUSY.  May be NULL.
+	 * Called before each workspace is made.  If this function returns true, fork_make fails
+	 * with ERR_BUSY.  May be NULL.
 	 */
 	bool (*stop)(void *arg);
 	void *arg;
@@ -20,7 +20,7 @@ struct fork_plan {
 int fork_base(struct op_context *ctx, const char *text, struct ref *base, struct err *err);
 /*
  * Make the workspaces, in an environment that is open with ENV_FORK.  All workspaces are added to
- * the database in one transaction.  A failure before that leaves only live trees without
- * workspaces.
+ * the database in one transaction.  A failure before this transaction leaves only live trees
+ * without workspaces.
  */
 int fork_make(struct op_context *ctx, const struct fork_plan *plan, struct err *err);

@@ -10,8 +10,8 @@
  * exclusive lock.  Such a directory is renamed at once, and removed when the store is shared again.
  *
  * The index of a workspace may refer to objects that only a restored, uncommitted path needed.  An
- * index that does not describe its HEAD is dropped.  The next capture then reads those files again,
- * and does not rely on dropped objects.
+ * index that does not describe HEAD's tree is dropped.  Without the index, the next capture reads
+ * the files again, and does not rely on dropped objects.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -28,7 +28,7 @@
 #include "ops/shape.h"
 #include "ops/tournamentdir.h"
 
-#define PAUSE_MS (2 * LOCK_STEP_MS) /* between two slices */
+#define PAUSE_MS (2 * LOCK_STEP_MS) /* pause between two slices */
 
 static const struct param params[] = {
 	PARAM(gc_request, max_layers, BYTES, 0,
@@ -39,7 +39,7 @@ static const struct param params[] = {
 struct marking {
 	struct op_context *ctx;
 	struct reach reach;
-	/* the first node of the last round; this node and older ones are marked */
+	/* the first node of the previous round; this node and all older nodes are marked */
 	char newest[NODE_ID];
 	char first[NODE_ID]; /* the first node of this round */
 	uint64_t nodes, done;

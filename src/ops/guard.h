@@ -10,6 +10,6 @@
 
 /*
  * Split the process in two, and return in the child.  If a signal ends the child, the parent calls
- * clear before it ends by the same signal.  The child dies with its parent.
+ * the function 'clear' and then ends by the same signal.  The child dies with its parent.
  */
 int guard_split(void (*clear)(void *arg), void *arg, struct err *err);

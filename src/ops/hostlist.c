@@ -1,8 +1,8 @@
 /*
- * hostlist - the operation hosts: list the hosts of hosts.toml, and try to ask them.
+ * hostlist - the operation 'hosts': list the hosts of hosts.toml, and try to ask them.
  *
- * Hosts are tried at the same time, some of them at once.  Each is asked twice: the first answer
- * takes as long as connecting, and the second one as long as every further question.
+ * Several hosts are tried at the same time.  Each host is asked twice.  The first answer takes as
+ * long as connecting.  The second answer takes as long as the answer to any later question.
  */
 #include <poll.h>
 
@@ -14,7 +14,7 @@
 #include "rpc/hostreply.h"
 
 #define AT_ONCE 16
-#define TIMEOUT 15 /* seconds until a host that does not answer is given up */
+#define TIMEOUT 15 /* time limit in seconds for the answer of a host */
 
 static const struct param params[] = {
 	PARAM(hosts_request, name, TEXTS, PARAM_POSITIONAL, "only these hosts"),
@@ -25,7 +25,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-/* A host that is being tried, or waits for that. */
+/* A host that is being tried or is waiting for its turn. */
 struct trial {
 	struct arena *arena;
 	const struct hosts_host *host;
@@ -114,7 +114,7 @@ static int emit(struct op_context *ctx, const struct hosts_host *host,
 	return op_emit(ctx, &row, err);
 }
 
-/* Wait for something to happen to the hosts [first, end), and handle it. */
+/* Wait until at least one of the hosts [first, end) has an event, and handle all events. */
 static void step(struct trial *trials, size_t first, size_t end)
 {
 	struct pollfd polls[AT_ONCE * HOSTCLIENT_POLLS];
@@ -135,7 +135,7 @@ static void step(struct trial *trials, size_t first, size_t end)
 			hostclient_handle(trials[i].client);
 }
 
-/* Try all hosts, and pass them on in the order of the file. */
+/* Try all hosts, and emit their rows in the order of the file. */
 static int try_hosts(struct op_context *ctx, struct trial *trials, size_t count, int64_t seconds,
 	struct hosts_result *result, struct err *err)
 {

@@ -37,7 +37,7 @@ static void add_option(struct param_texts *agent, const char *option,
 	}
 }
 
-/* The options of the agent of the host. */
+/* Returns the options that the host's agent is started with. */
 static struct param_texts make_options(const struct families_options *families, struct arena *arena)
 {
 	struct param_texts agent = { 0 };

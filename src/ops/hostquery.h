@@ -19,18 +19,18 @@ struct hostquery_options {
 	PARAM_AS("host", REQUEST, MEMBER.name, TEXT, 0, "ask the agent of this host"),             \
 		PARAM_AS("config", REQUEST, MEMBER.config, TEXT, 0, "with --host: the hosts file")
 
-/* Find the host.  Everything in it lives as long as the arena. */
+/* Find the host.  The host and its texts live as long as the arena. */
 const struct hosts_host *hostquery_find(
 	const struct hostquery_options *options, struct arena *arena, struct err *err);
 /*
- * Check that the options of the operation called command fit together.  With a host, files can only
- * be restored where the hosts file allows it.
+ * Check that the options of the operation 'command' fit together.  If a host is asked, files can be
+ * restored only into the directories that the hosts file allows.
  */
 int hostquery_check(const char *command, const struct hostquery_options *options,
 	const struct families_options *families, struct err *err);
 /*
- * Ask a host about these families.  The members of the result are written into the object that is
- * open in out.
+ * Ask a host about the snapshots of these families.  The members of the result are written into the
+ * object that is open in out.
  */
 int hostquery_call(struct op_context *ctx, const struct hostquery_options *options,
 	const struct families_options *families, const char *method, const struct jsonread *params,

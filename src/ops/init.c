@@ -161,7 +161,8 @@ static int make_first_node(struct op_context *ctx, const struct init_request *re
 
 /*
  * Returns the path from the environment to a live tree outside of it.  If the environment lies
- * inside that tree, the path consists of "..", so that both can be moved or copied together.
+ * inside that tree, the path consists of "..".  So the tree can be moved or copied together with
+ * its environment.
  */
 static const char *way_to(struct op_context *ctx, const char *live)
 {
@@ -292,7 +293,7 @@ static int build_env(struct op_context *ctx, const struct init_request *req, int
 
 struct new_root {
 	const char *root;
-	unsigned levels; /* directories of its path that did not exist before */
+	unsigned levels; /* number of directories of its path that did not exist before */
 };
 
 static void clear_new_root(void *arg)

@@ -76,7 +76,7 @@ static bool is_script(struct reader *reader, const char *path, const struct entr
 	       start.len == strlen(SHEBANG) && !memcmp(start.data, SHEBANG, start.len);
 }
 
-/* Whether the list words, which ends with NULL, contains word. */
+/* Whether the list 'words' contains 'word'.  The list ends with NULL. */
 static bool is_one_of(const char *word, const char *const *words)
 {
 	while (*words && strcmp(word, *words))
@@ -159,8 +159,8 @@ static enum token next_token(const char **line, struct buf *word)
 }
 
 /*
- * Whether word can come before a command: a keyword, an assignment, or a program that runs another
- * program.
+ * Whether 'word' can come before a command: a keyword, an assignment, or a program that runs
+ * another program.
  */
 static bool is_prefix(const char *word)
 {

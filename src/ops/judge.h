@@ -3,12 +3,13 @@
  *
  * A candidate that may rewrite its own test passes the test whatever the candidate did.  So the
  * files of the test are taken from the base before the test is run.  These files are the paths that
- * the user gives, and some paths in the command lines of the test and of the score, if the base has
- * them:
+ * the user gives.  Some paths in the command lines of the test and of the score are also such
+ * files, if the base has these paths:
  *
  *	- the script that an interpreter is given (sh FILE, python3 FILE),
  *	- a program that is given as a path, if it is a script or has the name of a test,
- *	- every other path with the name of a test (tests/, spec/x, check.mk), and all below it.
+ *	- every other path with the name of a test (tests/, spec/x, check.mk), with all files
+ *	  below this path.
  *
  * Any other path in a command line (gcc main.c) counts as work of the candidate, and the
  * candidate's version is used.

@@ -23,7 +23,10 @@
 #define END_MS 2000 /* time for an owner to end by itself before it is killed */
 #define WHAT "destroy"
 
-/* Set name to NAME if file is "NAMEsuffix".  Returns false for any other file. */
+/*
+ * If 'file' is a name followed by 'suffix', set 'name' to this name.  Returns false for any other
+ * file.
+ */
 static bool parse_workspace(const char *file, const char *suffix, char name[WORKSPACE_NAME_MAX + 1])
 {
 	size_t len = strlen(file), tail = strlen(suffix);
@@ -41,8 +44,8 @@ static int refuse_running(const char *what, const char *name, struct err *err)
 }
 
 /*
- * Returns a pidfd of the process that listens on the socket name in the directory run.  Returns -1
- * if no process listens there.
+ * Returns a pidfd of the process that listens on the socket 'name' in the directory 'run'.  Returns
+ * -1 if no process listens there.
  */
 static int open_listener(int run, const char *name)
 {

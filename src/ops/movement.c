@@ -14,7 +14,8 @@
 #define NEAR_MAX 64 /* maximum number of trees that movement_find_near lists */
 
 /*
- * Save uncaptured work.  If refuse is set, save nothing, and return 1 if there is uncaptured work.
+ * Save uncaptured work.  If 'refuse' is set, save nothing, and return 1 if there is uncaptured
+ * work.
  */
 static int save_work(struct op_context *ctx, struct movement *moved, bool refuse, struct hash *tree,
 	struct err *err)
@@ -85,8 +86,8 @@ int movement_drop_work(struct op_context *ctx, const char *id, struct movement *
 }
 
 /*
- * Change the live tree back to *tree after a failure.  On a full disk, removing the files that were
- * written makes room for the old ones.
+ * Change the live tree back to *tree after a failure.  The change back works even on a full disk,
+ * because it removes the files that the failed change has written.
  */
 static void undo_change(struct env *env, const struct hash *tree)
 {
@@ -101,7 +102,7 @@ static void undo_change(struct env *env, const struct hash *tree)
 
 /*
  * Change the live tree.  If the change is interrupted or fails, the next command turns the live
- * tree into the tree of node pending.  If back is set and the change fails, the old tree is
+ * tree into the tree of the node 'pending'.  If 'back' is set and the change fails, the old tree is
  * restored instead, if possible.
  */
 static int change_tree(struct op_context *ctx, const struct workspace_change *change,
@@ -135,7 +136,7 @@ int movement_find_near(struct op_context *ctx, const char *id, const struct hash
 	return n < 0 ? n : 0;
 }
 
-/* Turn the live tree, which holds *tree, into the tree of node id.  HEAD stays. */
+/* Turn the live tree, which holds *tree, into the tree of the node 'id'.  HEAD stays. */
 static int change_to_node(struct op_context *ctx, const struct hash *tree, const char *id,
 	struct movement *moved, struct err *err)
 {

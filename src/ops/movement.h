@@ -24,14 +24,14 @@ struct movement {
 int movement_save_work(
 	struct op_context *ctx, struct movement *moved, struct hash *tree, struct err *err);
 /*
- * Give up uncaptured work on the way to node id, and do not save it.  This frees disk space.  *tree
+ * Give up uncaptured work before a movement to the node 'id', which frees disk space.  *tree
  * becomes the tree that the live tree has afterwards.
  */
 int movement_drop_work(struct op_context *ctx, const char *id, struct movement *moved,
 	struct hash *tree, struct err *err);
 /*
- * Turn the live tree into the tree of node id, and move HEAD there.  *tree is the present tree of
- * the live tree.
+ * Turn the live tree into the tree of the node 'id', and move HEAD to this node.  *tree is the
+ * present tree of the live tree.
  */
 int movement_to(struct op_context *ctx, const struct hash *tree, const char *id,
 	struct movement *moved, struct err *err);
@@ -45,8 +45,8 @@ int movement_step(struct op_context *ctx, int64_t steps, struct movement *moved,
 int movement_patch(struct op_context *ctx, const struct hash *tree, const struct hash *wanted,
 	struct treediff_counts *changes, struct err *err);
 /*
- * List the trees of nodes near node id.  They are probably similar to the tree of that node.  The
- * list is in ctx->arena.
+ * List the trees of nodes near the node 'id'.  These trees are probably similar to the tree of that
+ * node.  The list is in ctx->arena.
  */
 int movement_find_near(struct op_context *ctx, const char *id, const struct hash **near,
 	size_t *n_near, struct err *err);

@@ -46,7 +46,8 @@ static int empty_in_child(void *arg, struct err *err)
 /*
  * Remove all files that an init made, except the locks.  The files may belong to any id that
  * programs in the sandbox can have.  A child removes them in another user namespace.  This process
- * must stay in its own, in which the source of the new environment has its real owners.
+ * must stay in its own user namespace, in which the source of the new environment has its real
+ * owners.
  */
 static int empty_root(int rootfd, struct err *err)
 {
@@ -59,7 +60,8 @@ static int empty_root(int rootfd, struct err *err)
 }
 
 /*
- * Remove the environment and the last levels directories of its path.  The caller holds the locks.
+ * Remove the environment, and the last directories of its path, which are 'levels' in number.  The
+ * caller holds the locks.
  */
 static void remove_unfinished(int rootfd, const char *root, unsigned levels)
 {
@@ -206,8 +208,8 @@ int newenv_create(struct env *env, const char *root, struct err *err)
 	if (r >= 0)
 		return (int)levels;
 	/*
-	 * After this process has made the database, under the locks, all files in the directory are
-	 * its own.
+	 * Once this process has made the database under the locks, it has made all files in the
+	 * directory.
 	 */
 	if (env->db_ino) {
 		newenv_abandon(env, levels);

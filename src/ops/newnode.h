@@ -33,9 +33,9 @@ int newnode_commit_row(struct op_context *ctx, const struct newnode *commit, str
 
 /*
  * Compare *before with the tree of node.  Set the counts and the first changed paths in node.  The
- * paths are in ctx->arena.  If node has no message and label is not NULL, also make a message.
+ * paths are in ctx->arena.  If node has no message and 'label' is not NULL, also make a message.
  */
 int newnode_summarise(struct op_context *ctx, struct node *node, const struct hash *before,
 	const char *label, struct err *err);
-/* Returns the binds of programs in the form that a node has, in arena. */
+/* Returns the binds of programs as a node stores binds.  The list is in arena. */
 struct node_bind *newnode_binds(const struct bindspecs *binds, struct arena *arena);

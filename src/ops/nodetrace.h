@@ -50,7 +50,10 @@ int nodetrace_get(struct env *env, const char *node, struct arena *arena, struct
 #define NODETRACE_SHAPE "trace:{complete:bool read:[text] written:[text]}? "
 void nodetrace_json(struct json *out, const struct nodetrace *trace);
 
-/* Rename the traces of nodes that do not exist any more.  The caller holds the store alone. */
+/*
+ * Rename the traces of nodes that do not exist any more.  The caller has locked the store
+ * exclusively.
+ */
 int nodetrace_sweep(struct env *env, struct err *err);
 /*
  * Remove the renamed traces, which may take long.  Also remove the traces that killed processes

@@ -3,8 +3,8 @@
  *
  * An operation runs with a context.  The context has the open environment, an arena that lives as
  * long as the result, a report of exceptions, and sinks for rows and raw data.  Long lists are
- * passed on row by row, so memory does not grow with them.  A face is a part of strata that starts
- * operations and shows their results, such as the command line.
+ * passed on row by row, so memory does not grow with them.  A face is a part of strata, such as the
+ * command line, that starts operations and shows their results.
  */
 #pragma once
 #include "core/arena.h"
@@ -20,8 +20,8 @@ struct supervise_request;
  */
 struct op_owner {
 	/*
-	 * Own the workspace until a signal or request ends this.  *status becomes the exit status
-	 * of the agent.
+	 * Own the workspace until a signal or a request ends the ownership.  *status becomes the
+	 * exit status of the agent.
 	 */
 	int (*own)(struct op_context *ctx, const struct supervise_request *request, int *status,
 		struct err *err);
@@ -36,7 +36,8 @@ struct op_context {
 	struct arena *arena;
 	struct report *report;
 	/*
-	 * Called with each row of a listing.  If it returns a negative number, the operation ends.
+	 * Called with each row of a listing.  If this function returns a negative number, the
+	 * operation ends.
 	 */
 	int (*row)(void *arg, const void *row, struct err *err);
 	/* Called with raw bytes (cat, export).  If bytes is NULL, the bytes are zeros. */
@@ -52,10 +53,7 @@ struct op_context {
 	void *arg;
 };
 
-/*
- * Whether the owner of a workspace runs this operation instead of this process, if there is an
- * owner.
- */
+/* Whether this process leaves the operation to the owner of the workspace, if there is an owner. */
 static inline bool op_is_relayed(const struct op *op)
 {
 	return op->flags & OP_WRITES && !(op->flags & OP_ALONE);

@@ -12,7 +12,10 @@ struct probe {
 	char text[PROBE_TEXT];
 };
 
-/* Set the outcome: what the machine offers, or why it does not. */
+/*
+ * Set the outcome.  The text of probe_ok says what the machine offers.  The text of probe_lacks
+ * says why the machine lacks a feature.
+ */
 #define probe_ok(probe, ...) probe_set(probe, true, __VA_ARGS__)
 #define probe_lacks(probe, ...) probe_set(probe, false, __VA_ARGS__)
 __attribute__((format(printf, 3, 4))) void probe_set(
@@ -35,8 +38,8 @@ typedef void probe_attempt(struct doctor *doctor, struct probe *probe);
 /* Make an attempt in a child.  This is for an attempt that changes the process. */
 void probe_in_child(struct doctor *doctor, probe_attempt *attempt, struct probe *probe);
 /*
- * Find the program argv[0] along PATH and run it.  The outcome gets the first line of its output as
- * text.
+ * Find the program argv[0] along PATH and run it.  The text of the outcome is the first line that
+ * the program prints.
  */
 void probe_program(const char *const *argv, struct probe *probe);
 
@@ -46,7 +49,7 @@ struct probe_option {
 };
 
 /*
- * Mount a file system without attaching it to a path.  options may be NULL.  Returns its root
- * directory; closing it unmounts the file system.
+ * Mount a file system without attaching it to a path.  'options' may be NULL.  Returns a descriptor
+ * of its root directory.  Closing this descriptor unmounts the file system.
  */
 int probe_mount(const char *type, const struct probe_option *options, struct probe *probe);

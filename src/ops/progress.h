@@ -28,8 +28,8 @@ struct progress {
 /* Report the counters of ctx->env's workspace until progress_end. */
 void progress_begin(struct progress *progress, struct op_context *ctx, const char *stage);
 /*
- * Report other work in the same way.  done is called in another thread, and returns the part of
- * total that is done.
+ * Report other work in the same way.  The function 'done' is called in another thread.  It returns
+ * the part of 'total' that is done.
  */
 void progress_begin_work(struct progress *progress, struct op_context *ctx, const char *stage,
 	uint64_t (*done)(void *arg), void *arg, uint64_t total);

@@ -66,8 +66,8 @@ static const struct ps_known *find_command(
 		const struct processes_outside *parent = find_pid(listing, one->parent);
 
 		/*
-		 * An orphan has the holder as its parent, too.  So the command of an orphan is not
-		 * found.
+		 * The holder is also the parent of a process whose own parent has ended.  The
+		 * command of such a process is not found.
 		 */
 		if (!parent || parent->inside == 1)
 			return find_known(listing, one->inside);

@@ -2,8 +2,8 @@
  * query - answer one query method of query/, on the environment and other snapshots.
  * Parameters are key=value pairs.
  *
- * The result has the members of the result object as JSON, for a face (op.h) that writes JSON
- * itself and for one that prints them for people.
+ * The result has the members of the method's result object as JSON.  A face (op.h) writes this JSON
+ * or prints the members for people.
  */
 #include "core/own.h"
 #include "ops/hostquery.h"

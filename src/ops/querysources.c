@@ -93,7 +93,9 @@ int querysources_open(struct querysources *sources, struct registry *registry, s
 		r = open_environment(sources, registry, err);
 	if (r >= 0)
 		r = families_add(options, registry, err);
-	/* Fail without an environment, unless the caller named a provider or a family can be asked.
+	/*
+	 * Without an environment, the caller must have named a provider, or a family must be
+	 * usable.
 	 */
 	if (r < 0 || options->providers.count || can_ask(registry))
 		return r;

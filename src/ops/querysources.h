@@ -1,6 +1,6 @@
 /*
- * querysources - the snapshots that 'strata query' and 'strata agent' ask: the environment, if
- * there is one, and the families that the options name (query/families.h).
+ * querysources - the snapshots that 'strata query' and 'strata agent' search: those of the
+ * environment, if there is one, and those of the families that the options name (query/families.h).
  */
 #pragma once
 #include "ops/env.h"
@@ -20,20 +20,20 @@ struct querysources {
 	bool has_env;
 	struct strata_family strata;
 	struct family closed; /* the family of an environment that cannot be opened */
-	struct err why;       /* the reason */
+	struct err why;       /* reason why the environment cannot be opened */
 };
 
 /* Open the directories in which files may be restored. */
 int querysources_restore(struct querysources *sources, struct err *err);
 /*
  * Fill in an empty registry, for one call.  Fails if the environment cannot be opened, or if there
- * is nothing to ask.
+ * are no snapshots to search.
  */
 int querysources_open(struct querysources *sources, struct registry *registry, struct err *err);
 /*
  * Fill in the registry, or bring it up to date with an environment that was made, replaced or
- * removed.  sources is a struct querysources.  If the environment cannot be opened, its family
- * cannot be used, and the other families can.
+ * removed.  sources is a struct querysources.  If the environment cannot be opened, the other
+ * families can still be used.
  */
 int querysources_refresh(void *sources, struct registry *registry, struct err *err);
 /* Close everything, after the registry was released. */

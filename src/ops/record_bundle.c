@@ -1,6 +1,6 @@
 /*
  * record_bundle - run a command, and record the state of the files that it uses, before and after
- * it.
+ * the command.
  */
 #include <string.h>
 
@@ -56,8 +56,8 @@ static void note_end(
 }
 
 /*
- * Run a command and record it.  If the command could not be run, this is no error of the operation:
- * the failure is a part of the result, with an exit status of its own.
+ * Run a command and record it.  A command that could not be run is no error of the operation.  The
+ * failure is a part of the result, and has an exit status of its own.
  */
 static int do_record_bundle(struct op_context *ctx, const void *request, void *out, struct err *err)
 {

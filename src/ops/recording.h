@@ -1,12 +1,12 @@
 /*
- * recording - which process makes nodes of a workspace by itself, and in which way.  The owner of
- * the workspace writes this data into the file of the lock that it holds.
+ * recording - which process makes nodes of a workspace by itself, and how it notices changes.  The
+ * owner of the workspace writes this data into the lock file that it holds.
  */
 #pragma once
 #include "core/arena.h"
 #include "ops/env.h"
 
-#define RECORDING_LOCK ".owner" /* after the name of a workspace, in ROOT/run */
+#define RECORDING_LOCK ".owner" /* suffix of the lock of an owner, ROOT/run/NAME.owner */
 
 enum recording_mode {
 	RECORDING_NONE, /* the workspace has no owner */

@@ -25,7 +25,10 @@ static int keep_found(struct env *env, const struct hash *now, char found[NODE_I
 	return r;
 }
 
-/* Report how the checkout ended.  found is the node made by keep_found, or "" if there is none. */
+/*
+ * Report how the checkout ended.  'found' is the id of the node that keep_found made, or "" if
+ * there is no such node.
+ */
 static void report_end(struct report *report, const char *target, const char *found, bool aborted)
 {
 	const char *what = aborted ? "undone" : "completed";
@@ -42,9 +45,9 @@ static void report_end(struct report *report, const char *target, const char *fo
 }
 
 /*
- * Turn the live tree into the tree of node target, and move HEAD there.  HEAD still has its value
- * from before the checkout.  An interrupted restore is always undone, because its pending node is
- * HEAD.
+ * Turn the live tree into the tree of the node 'target', and move HEAD to this node.  HEAD still
+ * has its value from before the checkout.  An interrupted restore is always undone, because its
+ * pending node is HEAD.
  */
 static int end_checkout(
 	struct env *env, const char *target, bool aborted, struct report *report, struct err *err)

@@ -7,16 +7,16 @@
 #include "query/strata.h"
 
 /*
- * Returns a view of "REF" or "REF:PATH", or NULL on error.  If text is NULL, the reference is HEAD.
- * *path is in ctx->arena and has no leading slashes.  If path is NULL, "REF:PATH" is an error.  *id
- * becomes the node's id or "work"; id may be NULL.
+ * Returns a view of "REF" or "REF:PATH", or NULL on error.  If 'text' is NULL, the reference is
+ * HEAD.  *path is in ctx->arena and has no leading slashes.  If path is NULL, "REF:PATH" is an
+ * error.  *id becomes the node's id or "work"; id may be NULL.
  */
 struct view *refview_open(struct op_context *ctx, const char *text, struct str *path,
 	const char **id, struct err *err);
 /* Whether the reference in text stands for the live tree. */
 bool refview_is_work(const char *text);
 /*
- * Returns a path that a user has typed without its leading slashes, in ctx->arena.  "." is the
- * root.
+ * Remove the leading slashes from a path that a user has typed.  The result is in ctx->arena.  "."
+ * stands for the root.
  */
 struct str refview_path(struct op_context *ctx, struct str path);

@@ -1,8 +1,8 @@
 /*
  * requests - request, row and result of every operation.
  *
- * They are in one file because every face (op.h) needs them all.  Also, the file shows all
- * operations of strata in one place.
+ * All these structs are in one file because every face (op.h) needs them all.  Also, the file shows
+ * all operations of strata in one place.
  */
 #pragma once
 #include "confine/grantwire.h"
@@ -44,7 +44,7 @@ struct init_result {
 };
 
 /*
- * Result of choices: the sources that an init could be given, for an init_request without a source.
+ * Result of choices: the sources that a user can choose from after running 'init' without a source.
  */
 #define CHOICES_MAX 5
 struct choices_one {
@@ -54,7 +54,7 @@ struct choices_one {
 struct choices_result {
 	const char *root; /* where the environment would be */
 	bool exists;      /* there is an environment already */
-	bool git, shell;  /* the working directory is a git repository; it has a shell */
+	bool git, shell;  /* properties of the working directory */
 	struct choices_one list[CHOICES_MAX];
 	size_t n;
 };
@@ -100,7 +100,7 @@ struct auto_request {
 	bool end;                   /* end all programs first */
 };
 
-/* Result of stores, which the owner runs now and then. */
+/* Result of the operation 'stores', which the owner runs now and then. */
 #define STORES_STATE 17
 struct stores_result {
 	char state[STORES_STATE]; /* mapped_state in hexadecimal digits; "": no file is mapped */
@@ -129,10 +129,10 @@ struct exec_place {
 	struct param_texts env; /* NAME=VALUE, or NAME for the caller's value */
 	const char *user;
 	const char *net;         /* "host" or "none" */
-	bool host_sockets;       /* with net "host": the machine's abstract sockets, too */
+	bool host_sockets;       /* if 'net' is "host": programs reach abstract sockets, too */
 	struct param_texts bind; /* HOST:INSIDE[:ro] */
 	const char *policy;      /* file; NULL: none */
-	/* set by other operations: the policy was read and its denials were opened before */
+	/* the policy, already read by another operation; NULL: the member 'policy' names it */
 	struct exec_policy *ready;
 	const char *denials; /* with policy: a file or the number of a descriptor */
 };
@@ -145,7 +145,7 @@ struct exec_request {
 	int64_t timeout_ms; /* the same in milliseconds */
 	const char *shell;  /* instead of argv: a line for the shell inside */
 	bool no_commit;
-	bool trace; /* keep with the node what the command read and wrote */
+	bool trace; /* keep a trace of the command with the node */
 	bool quiet; /* print no node; only for the face */
 	/* These members are set only by other operations, not by faces. */
 	const char *message;    /* message of the node; NULL: made from the changed paths */
@@ -280,7 +280,7 @@ struct cp_result {
 	const char *ref; /* id of the node, or "work" */
 	struct str path; /* path in the tree of 'ref' */
 	const char *host;
-	bool into; /* the copy went into the live tree; changes is set */
+	bool into; /* the copy went into the live tree; 'changes' is set */
 	struct treediff_counts changes;
 	uint64_t entries, bytes; /* number of entries and bytes that were copied */
 	const struct report *report;
@@ -556,7 +556,8 @@ struct worker_row {
 
 struct worker_result {
 	int status;
-	struct err missing; /* the missing layer, if status is WORKERRUN_UNCONFINED */
+	/* if status is WORKERRUN_UNCONFINED: the layer of protection that is missing */
+	struct err missing;
 };
 
 /* Row of doctor. */
@@ -571,7 +572,7 @@ struct doctor_row {
 /* Result of query. */
 struct query_result {
 	const struct op *method;
-	struct str members; /* JSON, laid out for an object that is indented by two */
+	struct str members; /* JSON, formatted for an object that is indented by two columns */
 };
 
 /* Request, row and result of hosts. */
@@ -583,20 +584,20 @@ struct hosts_request {
 };
 struct hosts_check {
 	bool ok;
-	struct err err;            /* unless ok */
-	const char *agent_version; /* if ok, as all below */
-	const char *agent;         /* where the program came from, such as "cache" */
+	struct err err;            /* set if 'ok' is false */
+	const char *agent_version; /* set, with all members below, if 'ok' is true */
+	const char *agent;         /* source of the program, such as "cache" */
 	const char *const *providers;
 	size_t n_providers;
-	int64_t connect_ms; /* until the first answer */
-	int64_t latency_ms; /* from a question to its answer */
+	int64_t connect_ms; /* time until the first answer */
+	int64_t latency_ms; /* time from a question to its answer */
 };
 struct hosts_row {
 	const struct hosts_host *host;
-	const struct hosts_check *check; /* NULL: not asked for */
+	const struct hosts_check *check; /* NULL: the request did not ask for checks */
 };
 struct hosts_result {
-	const char *path; /* of the hosts file */
+	const char *path; /* path of the hosts file */
 	bool exists;
 	size_t n_failed;
 };

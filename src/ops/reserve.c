@@ -14,8 +14,8 @@ void reserve_make(int rootfd)
 		return;
 	owned_fd int fd = at_create(rootfd, RESERVE_NAME, O_WRONLY, 0600, &ignored);
 	/*
-	 * If the file system cannot reserve blocks, there is no reserve, since the file would have
-	 * to be filled with bytes.
+	 * Make no reserve if the file system cannot reserve blocks, because the file would have to
+	 * be filled with bytes.
 	 */
 	if (fd >= 0 && fallocate(fd, 0, 0, RESERVE_SIZE) < 0)
 		(void)unlinkat(rootfd, RESERVE_NAME, 0);
@@ -28,7 +28,7 @@ bool reserve_release(const char *root)
 
 	if (rootfd < 0 || unlinkat(rootfd, RESERVE_NAME, 0) < 0)
 		return false;
-	/* Btrfs frees blocks when its transaction ends. */
+	/* Btrfs frees the blocks at the end of a transaction, so end the transaction. */
 	(void)syncfs(rootfd);
 	return true;
 }

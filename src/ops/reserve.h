@@ -4,7 +4,7 @@
  * On a file system without a free block the database cannot be opened for writing: Btrfs, for
  * example, needs new blocks even to overwrite data.  So the environment has a file ROOT/reserve of
  * RESERVE_SIZE bytes.  On a full disk, 'gc' and 'checkout --no-safety' remove this file first.
- * They make a new one at their end.
+ * Both commands make a new file before they end.
  */
 #pragma once
 #include <stdbool.h>

@@ -143,7 +143,7 @@ void running_thaw(struct env *env)
 		(void)sandbox_thaw(&env->sandbox, &ignored);
 }
 
-/* Note that no program runs any more, in env and for later commands in ROOT/run. */
+/* Record that no program runs any more: in env, and for later commands in ROOT/run. */
 static void note_over(struct env *env)
 {
 	struct err ignored = { 0 };

@@ -1,8 +1,8 @@
 /*
  * running - the programs that run in a workspace.
  *
- * When an environment is opened for writing, it is attached to the sandbox of its workspace, if
- * there is one (env.c).
+ * When env_open opens an environment for writing, it also attaches the environment to the sandbox
+ * of the workspace, if the workspace has a sandbox (env.c).
  */
 #pragma once
 #include "ops/env.h"
@@ -10,7 +10,7 @@
 
 /* The network of programs. */
 struct running_net {
-	bool none;         /* no network; without this flag, the machine's network */
+	bool none;         /* true: no network; false: the machine's network */
 	bool host_sockets; /* the machine's abstract sockets can be reached, too (scope.h) */
 };
 
@@ -33,15 +33,15 @@ bool running_needs_child(const struct env *env);
 int running_leave(struct env *env, struct err *err);
 
 /*
- * Freeze all programs, so that files do not change.  If this machine cannot freeze programs, this
- * is no failure, but is noted in report.
+ * Freeze all programs, so that files do not change.  If this machine cannot freeze programs, a note
+ * in report says so.
  */
 int running_freeze(struct env *env, struct report *report, struct err *err);
 void running_thaw(struct env *env);
 
 /*
- * Count a rollback (history_begin_rollback), so that a supervisor knows why its agent ends, and
- * kill all programs.
+ * Record that a rollback begins (history_begin_rollback), and kill all programs.  The record tells
+ * a supervisor why its agent ends.
  */
 int running_roll_back(struct env *env, struct err *err);
 /* Kill all programs. */
@@ -53,7 +53,9 @@ int running_kill(struct env *env, struct err *err);
 bool running_dismiss(struct env *env);
 /* Kill the programs of another workspace, whose lock the caller holds. */
 int running_end(struct env *env, const char *workspace, struct err *err);
-/* Make later changes of the live tree through the mount that the running programs see. */
+/*
+ * Attach the live tree to the mount that the running programs see, so that they see later changes.
+ */
 int running_show(struct env *env, struct err *err);
 
 /*

@@ -36,6 +36,6 @@ void shape_counts(struct json *out, const struct treediff_counts *counts);
 void shape_change(struct json *out, const struct treediff_change *change);
 /* Add the member "binds", a list: the binds of a node or of the running programs. */
 void shape_binds(struct json *out, const struct node_bind *binds, size_t n);
-/* Add a member with a list of the lines of text.  If text is NULL, the list is empty. */
+/* Add a member with a list of the lines of text.  If 'text' is NULL, the list is empty. */
 void shape_lines(struct json *out, const char *key, const char *text);
 void shape_denials(struct json *out, const struct node_denial *denials, size_t n);

@@ -99,7 +99,7 @@ static int find_drift(struct op_context *ctx, struct status_result *result, stru
 	return r;
 }
 
-/* List the programs and their binds, unless the sandbox does not answer. */
+/* List the programs and their binds, if the sandbox answers. */
 static void find_running(struct op_context *ctx, struct status_result *result)
 {
 	const struct env *env = ctx->env;

@@ -1,10 +1,10 @@
 /*
- * stores - get a number that changes when a program stores to a file that it has mapped into
+ * stores - get a number that changes when a program writes to a file through a mapping in its
  * memory.
  *
- * The kernel reports no such store to a watcher.  So the owner of a workspace gets the number now
- * and then and compares it with the last one.  The operation is not in the table, because only
- * owners use it.
+ * The kernel does not report such a write to a watcher.  So the owner of a workspace gets the
+ * number now and then, and compares it with the previous number.  The operation is not in the
+ * table, because only owners use it.
  */
 #include <inttypes.h>
 #include <stdio.h>

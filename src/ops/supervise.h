@@ -1,7 +1,7 @@
 /*
- * supervise - owns a workspace until a signal or request ends this, with an agent (supervise,
- * shell) or without one (daemon).  ctx->owner does this work, because its code is in a layer above
- * the operations.
+ * supervise - owns a workspace, with an agent (supervise, shell) or without one (daemon), until a
+ * signal or a request ends the ownership.  ctx->owner does this work, because its code is in a
+ * layer above the operations.
  */
 #pragma once
 #include "ops/requests.h"

@@ -53,7 +53,9 @@ static int do_tag(struct op_context *ctx, const void *request, void *out, struct
 		result->removed = true;
 		return history_tag_delete(&ctx->env->history, req->name, err);
 	}
-	/* 'tag NAME' shows an existing tag, and makes a new one at HEAD. */
+	/*
+	 * If the tag exists, 'tag NAME' shows the tag.  Otherwise 'tag NAME' makes the tag at HEAD.
+	 */
 	if (r > 0)
 		return 0;
 	struct tag_request at_head = { .name = req->name, .ref = "HEAD" };

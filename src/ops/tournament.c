@@ -3,8 +3,8 @@
  *
  * First all workspaces are forked.  Then each candidate runs in a child (candidate.c).  At the end
  * the winner is tagged and checked out.  No lock is held while candidates run.  Losers are killed
- * before the checkout.  Their workspaces are removed after the checkout, so that it need not wait
- * for the removal.
+ * before the checkout.  Their workspaces are removed after the checkout, so that the checkout need
+ * not wait for the removal.
  */
 #include <errno.h>
 #include <poll.h>
@@ -25,7 +25,7 @@
 #include "ops/tournamentdir.h"
 
 #define COMMAND_MAX 131071 /* maximum length of one argument in bytes, a limit of the kernel */
-#define TICK_MS 200        /* time between two calls of watch, which may show the time */
+#define TICK_MS 200        /* time between two calls of op_context.watch */
 #define WINNER_TAG "winner"
 
 static const struct param params[] = {
@@ -228,7 +228,8 @@ static int fork_workspaces(struct tournament *t, struct err *err)
 }
 
 /*
- * Open the environment, call work, and close the environment.  It is not open while candidates run.
+ * Open the environment, call work, and close the environment.  The environment is not open while
+ * candidates run.
  */
 static int with_env(
 	struct tournament *t, int (*work)(struct tournament *t, struct err *err), struct err *err)
@@ -359,8 +360,8 @@ static bool is_better(const struct tournament_state *a, const struct tournament_
 }
 
 /*
- * Returns the best candidate that has passed.  If several have the best score, this is the first of
- * them.
+ * Returns the best candidate that has passed.  If several candidates have the best score, the first
+ * of them is returned.
  */
 static struct candidate *find_best(struct tournament *t)
 {

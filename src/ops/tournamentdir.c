@@ -62,8 +62,8 @@ const char *tournamentdir_log(const struct tournamentdir *dir, const struct env 
 }
 
 /*
- * Whether the lock of a tournament is held.  The tournament takes it before it makes the first
- * workspace and releases it after the last one has been removed.
+ * Whether the lock of a tournament is held.  The tournament takes the lock before it makes its
+ * first workspace.  It releases the lock after its last workspace has been removed.
  */
 static bool is_alive(int run, unsigned number)
 {
@@ -104,7 +104,7 @@ struct sweep {
 
 /*
  * Whether a workspace was made for a tournament, according to its reason.  A live tree without a
- * workspace in the database counts as a tournament's, too.
+ * workspace in the database counts as the workspace of a tournament, too.
  */
 static int is_of_tournament(struct env *env, const char *name, struct err *err)
 {

@@ -6,9 +6,9 @@
  *	ROOT/run/tournament-7.alive   locked while the tournament runs
  *
  * The logs of the last TOURNAMENTDIR_LOGS_MAX tournaments are kept.  A tournament that was killed
- * leaves workspaces although its lock is free.  The next tournament, or gc, removes these
- * workspaces.  A user may give such a name to a workspace of his own.  It is kept, because the
- * database has another reason for it.
+ * leaves its workspaces, but its lock is free.  The next tournament, or gc, removes these
+ * workspaces.  A user may give such a name to a workspace of his own.  Such a workspace is kept,
+ * because its reason in the database is not that of a tournament.
  */
 #pragma once
 #include "ops/op.h"
@@ -46,6 +46,6 @@ int tournamentdir_remove(
 	struct op_context *ctx, const char *workspace, int wait_ms, struct err *err);
 /*
  * Remove the workspaces and files that killed tournaments have left.  The environment is open with
- * ENV_FORK, or this process has the store alone.
+ * ENV_FORK, or no other process uses the store.
  */
 int tournamentdir_sweep(struct op_context *ctx, struct err *err);

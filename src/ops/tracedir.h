@@ -1,4 +1,4 @@
-/* tracedir - bundles, and paths in bundles, by the names that a user types. */
+/* tracedir - finds bundles, and paths in bundles, by the names that a user types. */
 #pragma once
 #include "core/arena.h"
 #include "core/param.h"
@@ -13,13 +13,13 @@ extern const struct param tracedir_params[];
 /* Open the bundle in a directory that the user has typed.  Returns NULL on error. */
 struct bundle *tracedir_open(const char *dir, struct err *err);
 /*
- * Returns a path that a user has typed in the form that paths in the bundle have.  A relative path
- * begins at the directory where the command ran.
+ * Convert a path that a user has typed to the form of paths in the bundle.  A relative path begins
+ * at the directory where the command ran.
  */
 struct str tracedir_path(const struct bundle *bundle, const char *text, struct arena *arena);
-/* Whether path is top or below it. */
+/* Whether 'path' is 'top' or lies below 'top'. */
 bool tracedir_is_below(struct str path, struct str top);
-/* Write a state as an object called key, with the members that the manifest has. */
+/* Write a state as an object called 'key', with the members that the manifest has. */
 #define TRACEDIR_STATE_SHAPE                                                                       \
 	"{exists:bool tombstone?:bool type?:text mode?:int mtime?:int mtime_ns?:int size?:int "    \
 	"uid?:int gid?:int target?:text sha256?:text blob?:text} "

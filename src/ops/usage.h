@@ -16,19 +16,22 @@ struct usage {
 	uint64_t unread; /* number of directories that could not be read */
 };
 
-/* Returns the bytes of the database with its log.  They are a part of the member store. */
+/*
+ * Returns the bytes of the database with its log.  The member 'store' of a struct usage includes
+ * them.
+ */
 uint64_t usage_database(struct env *env);
 /*
  * Measure all parts.  The sizes of the base and of most layers are stored.  Live trees, traces and
- * logs are walked.  If quick is set, live trees are measured only if they are overlays.  Otherwise
+ * logs are walked.  If 'quick' is set, live trees other than overlays are not measured, and
  * uppers_unknown is set.
  */
 int usage_look(struct env *env, bool quick, struct usage *usage, struct err *err);
 uint64_t usage_sum(const struct usage *usage);
-/* before - after, or 0 if that is negative */
+/* Returns before - after, or 0 if the difference is negative. */
 uint64_t usage_fewer(uint64_t before, uint64_t after);
 /* Returns usage_fewer for each part. */
 struct usage usage_less(const struct usage *before, const struct usage *after);
-/* Add an object called name, with the parts as its members. */
+/* Add an object called 'name', with the parts as its members. */
 #define USAGE_SHAPE "{base:int layers:int uppers:int? store:int traces:int logs:int} "
 void usage_json(struct json *out, const char *name, const struct usage *usage);

@@ -94,8 +94,8 @@ static void add_defaults(
 	const struct exec_place *place, struct arena *arena, struct param_texts *list)
 {
 	/*
-	 * Only root gets the last ROOTS_OWN variables.  For another user, the sandbox looks up
-	 * their values.
+	 * Only root gets the last ROOTS_OWN variables.  For another user, the sandbox looks up the
+	 * values of these variables.
 	 */
 	static const char *const defaults[] = { DEFAULT_PATH, "container=strata", "HOME=/root",
 		"USER=root", "LOGNAME=root", "SHELL=/bin/sh" };

@@ -11,13 +11,14 @@
 #include "policy/policy.h"
 
 /*
- * Make the variables of a command.  A variable of --env replaces one of strata's own environment,
- * and both replace a default.  policy may be NULL.  Fails with ERR_USAGE if --env is malformed, and
- * with ERR_DENIED if --env names a variable that the policy does not allow.
+ * Make the variables of a command.  A variable of --env replaces a variable of strata's own
+ * environment.  Variables of both kinds replace default values.  policy may be NULL.  Fails with
+ * ERR_USAGE if --env is malformed, and with ERR_DENIED if --env names a variable that the policy
+ * does not allow.
  */
 int variables_make(const struct exec_place *place, const struct policy *policy, struct arena *arena,
 	const char *const **out, struct err *err);
 
-/* Returns the variables in add, and those in env that add does not set. */
+/* Returns the variables of the list 'add', and those of the list env that 'add' does not set. */
 const char *const *variables_merge(
 	const char *const *env, const struct param_texts *add, struct arena *arena);

@@ -16,9 +16,9 @@
 
 #define LOCK_FILE ".wardens"
 #define STUBS_FILE ".stubs"
-#define RECORD_MAX ((size_t)1 << 20) /* a longer record is given up */
+#define RECORD_MAX ((size_t)1 << 20) /* maximum size of a record that is read */
 #define JOIN_MS 5000
-#define WAIT_MS 5000 /* a warden ends within milliseconds of its sandbox */
+#define WAIT_MS 5000 /* time limit; a warden usually ends within milliseconds of its sandbox */
 
 #define NAME_SIZE (WORKSPACE_NAME_MAX + sizeof(LOCK_FILE))
 
@@ -28,9 +28,9 @@ static int open_run(const struct env *env, char name[NAME_SIZE], struct err *err
 	return at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
 }
 
-/* ------------------------------------------------------- what the killed leave */
+/* ------------------------------------------------ what killed wardens leave */
 
-/* Remove a stub in a directory of the host, if it is one. */
+/* Remove the entry at the path 'below' of a bound directory of the host, if the entry is a stub. */
 static void remove_stub(const char *host, const char *below)
 {
 	struct err gone = { 0 };
@@ -45,7 +45,10 @@ static void remove_stub(const char *host, const char *below)
 		stub_remove(dir, slash ? slash + 1 : below);
 }
 
-/* Go backwards through pairs of texts, since a directory was recorded before its entries. */
+/*
+ * Remove the stubs of a record, which consists of pairs of texts.  Begin with the last pair,
+ * because a directory was recorded before its entries.
+ */
 static void remove_recorded(const char *record, size_t end)
 {
 	const char *texts[2];
@@ -97,7 +100,10 @@ static void note_killed(struct env *env)
 	denials_free(denials);
 }
 
-/* Clear away what killed wardens have left.  The caller holds the lock exclusively. */
+/*
+ * Remove the sockets and stubs that killed wardens have left.  The caller holds the lock
+ * exclusively.
+ */
 static void sweep(struct env *env, int run)
 {
 	if (grantsocket_sweep(run, env->row.name))

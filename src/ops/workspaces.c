@@ -76,10 +76,7 @@ int workspaces_remove(
 	if (run < 0)
 		return run;
 	snprintf(file, sizeof(file), "%s.lock", name);
-	/*
-	 * While this process holds the lock, no other command works in the workspace or can start
-	 * to.
-	 */
+	/* While this process holds the lock, no other command can work in the workspace. */
 	owned_fd int lock = lock_take(run, file, LOCK_EXCLUSIVE, wait_ms, "workspaces", err);
 	if (lock < 0)
 		return err_context(err, "workspace '%s'", name);
