@@ -33,7 +33,7 @@ static int send_call(int fd, const struct ctl_request *req, struct err *err)
 	errno = -at_write_all(fd, text.ptr, text.len);
 	/*
 	 * Do not fail if the owner has closed the connection.  An owner that refuses a connection
-	 * sends the reason before it closes the connection.  The reason is read later.
+	 * sends the reason before it closes the connection.  That reason is read later.
 	 */
 	return errno && errno != EPIPE && errno != ECONNRESET ? err_errno(err, "ask the owner") : 0;
 }

@@ -16,7 +16,7 @@ struct command {
 	const struct op *op;
 	/*
 	 * Returns whether the operation writes something other than JSON to stdout for this
-	 * request.  NULL means that it never does.
+	 * request.  NULL means that the operation never does this.
 	 */
 	bool (*raw)(const void *request);
 	/*

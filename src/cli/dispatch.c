@@ -142,8 +142,8 @@ struct globals {
 };
 
 /*
- * Returns the exit status command->failed if strata itself has failed and the command has such a
- * status.  The error is then printed.  Otherwise returns r.
+ * If strata itself has failed and command->failed is set, print the error and return
+ * command->failed.  Otherwise return r.
  */
 static int apply_failed_status(const struct command *command, int r, const struct err *err)
 {
@@ -194,8 +194,8 @@ static bool can_be_relayed(const struct running *running)
 }
 
 /*
- * Have the owner of the workspace run the operation.  Returns 1 and sets *status to the exit
- * status.  Returns 0 if this process has to run the operation itself.
+ * Let the owner of the workspace run the operation.  Returns 1 and sets *status to the exit status.
+ * Returns 0 if this process has to run the operation itself.
  */
 static int have_it_done(const struct running *running, const struct options *options,
 	const char *root, const char *workspace, int *status, struct err *err)

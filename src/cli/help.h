@@ -1,9 +1,10 @@
 /*
  * help - the text of --help, compiled in from the man pages.
  *
- * tools/man2help writes the definitions at build time, one entry for each man/strata-NAME.1.scd in
- * the order of names.  The page man/strata.1.scd, if it exists, has the name "strata".  A text
- * consists of whole lines of at most 80 columns: the usage, the summary and the options.
+ * The program tools/man2help writes the definitions at build time.  It makes one entry for each
+ * man/strata-NAME.1.scd, sorted by name.  The page man/strata.1.scd, if it exists, has the name
+ * "strata".  A text consists of whole lines of at most 80 columns: the usage, the summary and the
+ * options.
  */
 #pragma once
 #include <stddef.h>

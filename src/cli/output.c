@@ -94,9 +94,9 @@ void output_binds(const char *label, const struct node_bind *binds, size_t n)
 }
 
 /*
- * Whether a denial is only a note.  The list of denials also has the rights that were granted or
- * revoked while the command ran, and the end of the command's warden, since these explain the
- * denials.
+ * Whether a denial is only a note.  The list of denials also has notes that explain denials.  A
+ * note says that a right was granted or revoked while the command ran, or that the command's warden
+ * has ended.
  */
 static bool is_note(const struct node_denial *denial)
 {
@@ -104,7 +104,7 @@ static bool is_note(const struct node_denial *denial)
 	       str_eq(denial->what, STR("warden"));
 }
 
-/* Whether a denial is the number of those that are not listed. */
+/* Whether an entry of the list is the number of the denials that are not listed. */
 static bool is_number(const struct node_denial *denial)
 {
 	return str_eq(denial->what, STR("more"));
@@ -354,7 +354,7 @@ void output_error(const struct err *err)
 {
 	/*
 	 * The message may contain control characters of an argument or a file name.  So print it
-	 * like text from outside.
+	 * like any text from outside strata.
 	 */
 	fputs("strata: ", stderr);
 	print_text(stderr, str_of(err->text));

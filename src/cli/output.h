@@ -19,7 +19,8 @@ struct output {
 	unsigned table; /* number of lines of the table on stderr; 0: no table is shown */
 	int64_t now;
 	struct json writer;
-	char **graph; /* for log --graph: for each column, the id of the node that it waits for */
+	/* for log --graph: for each column, the id of the node that the column waits for */
+	char **graph;
 	size_t n_graph;
 };
 
@@ -30,8 +31,8 @@ void output_release(struct output *out);
 int output_json(void *arg, const char *bytes, size_t len);
 
 /*
- * Print a name or a text that comes from outside.  It is quoted, so that it cannot control the
- * terminal.
+ * Print a name or a text that comes from outside strata.  The name or text is quoted, so that it
+ * cannot control the terminal.
  */
 void output_name(struct str name);
 void output_text(struct str text);
@@ -40,11 +41,13 @@ void output_say(struct str text); /* like output_text, but on stderr */
 enum output_style { OUTPUT_PLAIN, OUTPUT_ID, OUTPUT_GOOD, OUTPUT_BAD, OUTPUT_DIM, OUTPUT_BOLD };
 void output_style(struct output *out, enum output_style style);
 
-/* Print a line for each bind.  Each line begins with label. */
+/* Print a line for each bind.  Each line begins with 'label'. */
 void output_binds(const char *label, const struct node_bind *binds, size_t n);
-/* Print a line for each denial.  Each line begins with label, except that of a grant. */
+/* Print a line for each denial.  Each line begins with 'label', except for the line of a grant. */
 void output_denials(const char *label, const struct node_denial *denials, size_t n);
-/* Print each line of a text on stderr, as a message of strata.  Prints nothing if text is NULL. */
+/*
+ * Print each line of a text on stderr, as a message of strata.  Prints nothing if 'text' is NULL.
+ */
 void output_lines(const char *text);
 /*
  * Print on stderr which accesses were denied, and how to allow them.  Only the first
@@ -53,8 +56,8 @@ void output_lines(const char *text);
 #define OUTPUT_DENIED_MAX 20
 void output_denied(const struct node_denial *denials, size_t n);
 /*
- * Print a line for each of n changed paths.  If total is greater than n, a last line has the number
- * of the other paths.
+ * Print a line for each of n changed paths.  If 'total' is greater than n, one more line has the
+ * number of the remaining paths.
  */
 void output_paths(const struct node_path *paths, size_t n, uint64_t total);
 /* Print counts of changes, such as "+3 ~1 -2".  Prints nothing if nothing has changed. */

@@ -1,4 +1,4 @@
-/* policy compose - print a policy that allows only what both of two policies allow. */
+/* policy compose - print a policy that allows an action only if both given policies allow it. */
 #include "cli/command.h"
 #include "core/own.h"
 #include "ops/policies.h"

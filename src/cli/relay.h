@@ -1,5 +1,5 @@
 /*
- * relay - has the owner of the workspace run an operation.
+ * relay - passes an operation to the owner of the workspace, which runs the operation.
  *
  * The owner gets the request, and the environment variables, working directory and standard
  * descriptors of this process.  So the output of the owner's task appears where this process would

@@ -11,14 +11,14 @@
 #include "core/text.h"
 #include "query/method.h"
 
-#define RESULT_MAX (2 * METHOD_REPLY_MAX) /* limit for parsing a result: twice that of a reply */
+#define RESULT_MAX (2 * METHOD_REPLY_MAX) /* maximum size of a parsed result */
 #define GAP 2                             /* spaces between two columns */
-#define NESTING 4                         /* spaces before what belongs to a line */
+#define NESTING 4                         /* spaces of indent for the lines below a heading */
 #define COLUMNS_MAX 32
 
 /*
- * Methods whose result has one text that is the answer, or whose table has more columns than people
- * need.  A column "a.b" is the member b of the object a.
+ * Layouts for methods whose result consists mainly of one text, and for methods whose table would
+ * have more columns than people need.  A column "a.b" is the member b of the object a.
  */
 static const struct layout {
 	const char *method;
@@ -41,7 +41,7 @@ static const struct layout {
 /* Members that say that something is missing in the result. */
 static const struct {
 	const char *name;
-	const char *what; /* before a number */
+	const char *what; /* text that is printed before the number */
 } lacks[] = {
 	{ "left_out", "datasets or snapshots left out because of their names or of access rights" },
 	{ "unreadable", "files or directories that could not be read" },
@@ -60,8 +60,8 @@ static const struct layout *find_layout(const char *method)
 struct column {
 	struct str name; /* "a" or "a.b" */
 	size_t width;
-	bool number; /* to the right */
-	bool used;   /* a row has something to show in it */
+	bool number; /* the column is aligned to the right */
+	bool used;   /* a row has text in this column */
 };
 
 struct table {
@@ -128,7 +128,7 @@ static void choose_columns(struct table *table, const struct layout *layout)
 		add_columns_of(table, jsonread_item(table->rows, i));
 }
 
-/* Whether a column with nothing but such values can be left out. */
+/* Whether a column can be left out if all its values are like this value. */
 static bool is_silent(struct str name, const struct jsonread *cell)
 {
 	return valuetext_is_empty(cell) ||
@@ -188,7 +188,10 @@ static void print_line(struct buf *line)
 	buf_clear(line);
 }
 
-/* Add the name of a member in words.  The unit at its end is left out, since the value says it. */
+/*
+ * Add the name of a member in words.  The unit at the end of the name is left out, since the value
+ * shows it.
+ */
 static void add_words(struct buf *out, struct str name, bool upper)
 {
 	static const struct str units[] = { { "_seconds", 8 }, { "_unix", 5 } };
@@ -256,7 +259,10 @@ static bool is_table(const struct jsonread *value)
 	       jsonread_type(jsonread_item(value, 0)) == JSONREAD_OBJECT;
 }
 
-/* Whether an object of a list has a list of objects itself, so that a table cannot show it. */
+/*
+ * Whether an object of a list itself contains a list of objects.  A table cannot show such an
+ * object.
+ */
 static bool has_tables(const struct jsonread *list)
 {
 	for (size_t i = 0; i < jsonread_count(list); i++) {
@@ -270,8 +276,8 @@ static bool has_tables(const struct jsonread *list)
 }
 
 /*
- * Whether a member of the result only repeats a parameter, is said in another way, or is an empty
- * list.
+ * Whether a member of the result is not printed here: it only repeats a parameter, another function
+ * prints it, or it is an empty list.
  */
 static bool is_told(const struct op *method, const char *name, const struct jsonread *value)
 {
@@ -311,7 +317,7 @@ static bool is_shown(const struct printing *printing, const struct jsonread *obj
 	       !is_told(printing->method, jsonread_key(object, i).ptr, jsonread_item(object, i));
 }
 
-/* Print the members of an object that are no tables, each on a line. */
+/* Print each member of an object on a line, except for members that are tables. */
 static void print_lines(struct printing *printing, const struct jsonread *object)
 {
 	owned(buf_release) struct buf line = BUF_INIT, text = BUF_INIT;
@@ -391,7 +397,7 @@ static void print_answer(const struct jsonread *result, const char *name)
 		fprintf(stderr, "strata: neither snapshot has the path\n");
 }
 
-/* Say on stderr how the result is not complete. */
+/* Print on stderr which parts of the result are missing. */
 static void print_lacks(const struct jsonread *result)
 {
 	struct str cursor = { "", 0 };

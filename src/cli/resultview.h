@@ -1,12 +1,15 @@
 /*
  * resultview - prints the result of a query method for people.
  *
- * A list of objects is a table.  Other members are lines "name  value", without those that only
- * repeat a parameter.  A file or a diff is printed as it is.  That a result is not complete is said
- * on stderr.
+ * A list of objects is a table.  Every other member is a line "name value".  Members that only
+ * repeat a parameter are left out.  A file or a diff is printed as it is.  A message on stderr says
+ * if the result is not complete.
  */
 #pragma once
 #include "core/operation.h"
 
-/* members are those of the result object, as JSON without the brackets. */
+/*
+ * Print a result.  'members' has the members of the result object as JSON, without the braces of
+ * the object.
+ */
 int resultview_print(const struct op *method, struct str members, struct err *err);

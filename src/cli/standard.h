@@ -4,8 +4,8 @@
 
 /*
  * Open the standard descriptors that are closed.  This is done before any other file is opened.
- * Otherwise a file that is opened later would get one of these numbers, and programs would use it
- * as their input or output.  Reading from the new descriptors and writing to them fails, as if they
- * were closed.
+ * Otherwise a file that is opened later would get one of these numbers, and programs would use that
+ * file as their input or output.  Reading from the new descriptors and writing to them fails, as if
+ * they were closed.
  */
 int standard_occupy(struct err *err);

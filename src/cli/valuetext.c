@@ -139,7 +139,9 @@ size_t valuetext_width(struct str text)
 {
 	size_t width = 0;
 
-	/* Every byte but those that continue a character of UTF-8 begins one. */
+	/*
+	 * Count the bytes that begin a character.  All other bytes continue a character of UTF-8.
+	 */
 	for (size_t i = 0; i < text.len; i++)
 		width += ((unsigned char)text.ptr[i] & 0xc0) != 0x80;
 	return width;

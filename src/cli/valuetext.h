@@ -1,15 +1,19 @@
 /*
  * valuetext - a value of a JSON result as text for people.
  *
- * The name of a member says what it is: 'mtime' and 'creation' are times, 'size' and '..._bytes'
- * are sizes, and so on.  Texts are quoted as by output_name, so they cannot control the terminal.
+ * The name of a member says which kind of value it has: 'mtime' and 'creation' are times, 'size'
+ * and '..._bytes' are sizes, and so on.  Texts are quoted as by output_name, so they cannot control
+ * the terminal.
  */
 #pragma once
 #include "core/jsonread.h"
 
-/* Append the text of a member.  An object has none, and a list of objects its length. */
+/*
+ * Append the text of a member.  The text of an object is empty.  The text of a list of objects is
+ * the length of the list.
+ */
 void valuetext_add(struct buf *out, struct str name, const struct jsonread *value);
-/* Whether values of this member are numbers to be compared with those above and below them. */
+/* Whether the value is a number that a table aligns to the right.  A time is no such number. */
 bool valuetext_is_number(struct str name, const struct jsonread *value);
 /* Whether a value tells nothing in a table: null, an empty list, or an empty text. */
 bool valuetext_is_empty(const struct jsonread *value);
