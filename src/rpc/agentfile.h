@@ -22,16 +22,16 @@ struct agentfile {
 };
 
 /*
- * Open the program whose path is given.  If given is NULL, open the program in $STRATA_AGENT, or
+ * Open the program at the path 'given'.  If 'given' is NULL, open the program in $STRATA_AGENT, or
  * else the file strata-agent beside the running program.
  */
 int agentfile_open(const char *given, struct agentfile *file, struct err *err);
 void agentfile_close(struct agentfile *file);
-/* Returns only the path of the program, which the caller frees, or NULL on failure. */
+/* Find the program as agentfile_open does.  Returns its path, which the caller frees, or NULL. */
 char *agentfile_find(const char *given, struct err *err);
 /*
- * Check that a host can execute the program, by the output of "uname -s" and "uname -m" there.
- * Returns 0 or ERR_UNSUPPORTED.
+ * Check that a host can execute the program.  'kernel' is the output of "uname -s" on the host, and
+ * 'machine' that of "uname -m".  Returns 0 or ERR_UNSUPPORTED.
  */
 int agentfile_fits(
 	const struct agentfile *file, struct str kernel, struct str machine, struct err *err);

@@ -88,7 +88,7 @@ void agentproc_listen(struct agentproc *proc)
 	char piece[PIECE];
 	ssize_t n;
 
-	/* A process that never stops talking must not keep the caller here. */
+	/* A process that writes without end must not keep the caller in this loop. */
 	for (int i = 0; i < PIECES_AT_ONCE && proc->said_fd >= 0; i++) {
 		n = read(proc->said_fd, piece, sizeof(piece));
 		if (n < 0 && errno == EINTR)

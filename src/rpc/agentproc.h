@@ -3,8 +3,8 @@
  *
  * Its stdin and stdout carry the protocol.  The last bytes of its stderr are kept for messages.
  * The process has a process group of its own, so an interrupt that is typed at the terminal reaches
- * only this program.  This program then ends the process in order.  The kernel kills the process if
- * this program is killed.
+ * only the caller.  The caller then ends the process in order.  If the caller is killed, the kernel
+ * kills the process.
  */
 #pragma once
 #include <sys/types.h>
@@ -24,7 +24,7 @@ struct agentproc {
 	int out;                 /* our end of its stdout, non-blocking */
 	int said_fd;             /* our end of its stderr, non-blocking; -1: closed */
 	struct buf said;         /* the last bytes of stderr */
-	int status;              /* wait status, once pid is 0 again */
+	int status;              /* wait status; valid when pid is 0 again */
 };
 
 /*
@@ -41,16 +41,16 @@ void agentproc_close_input(struct agentproc *proc);
 /* Read what the process has written to its stderr so far. */
 void agentproc_listen(struct agentproc *proc);
 /*
- * End the process with its group, and collect its status. First the process gets grace_ms to end by
- * itself.  Afterwards, said has all the text that the process has written to stderr, up to its
- * maximum.
+ * End the process with its group, and collect its status.  First the process gets grace_ms to end
+ * by itself.  Afterwards, the buffer 'said' has all text that the process has written to stderr, up
+ * to the buffer's maximum.
  */
 void agentproc_finish(struct agentproc *proc, int grace_ms);
 void agentproc_release(struct agentproc *proc); /* also ends the process */
 
 /*
  * Returns the last max bytes of stderr for a message, without control characters and without blanks
- * at its ends.
+ * at both ends.
  */
 const char *agentproc_tail(const struct agentproc *proc, size_t max, struct arena *arena);
 /* Write "stderr" and "argv" as members of the object that is open in out. */

@@ -8,8 +8,8 @@
 #define OUTER_MAX 256 /* bytes of a reply outside of its id and its result */
 
 /*
- * Returns the method with this name, or NULL.  The name may contain a NUL, so its length is
- * compared.
+ * Returns the method with this name, or NULL.  The name may contain a NUL, so the lengths are
+ * compared, too.
  */
 static const struct op *find_method(struct str name)
 {
@@ -43,7 +43,7 @@ static int call_method(struct answerer *answerer, const struct answerer_request 
 	return r;
 }
 
-/* The code of an error of a method that exists. */
+/* Returns the JSON-RPC code for an error of a method that exists. */
 static enum rpc_code code_of(const struct err *err)
 {
 	return err->code == ERR_USAGE ? RPC_PARAMS : errcode_query(err);

@@ -12,7 +12,7 @@ struct answerer_source {
 	/*
 	 * Bring the registry up to date.  This function is called before each request.  At the
 	 * first call the registry is empty.  Between two calls nothing else changes the registry.
-	 * On failure, the reply is this error.
+	 * If the function fails, the reply is its error.
 	 */
 	int (*refresh)(void *arg, struct registry *registry, struct err *err);
 	void *arg;

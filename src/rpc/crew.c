@@ -21,7 +21,7 @@
 #define NEVER INT64_MAX
 /*
  * A process that reaches its deadline reports an error itself.  A process that is stuck in a system
- * call is killed this much later.
+ * call is killed this long after its deadline.
  */
 #define GRACE (1 * WHEN_SECOND)
 #define CANCEL_GRACE (WHEN_SECOND / 2) /* time between a cancellation and the kill */

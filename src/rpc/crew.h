@@ -38,7 +38,7 @@ struct crew_worker {
 	size_t sent;    /* bytes of the job's frame that have been sent */
 	struct buf in;  /* the reply so far */
 	bool refused;   /* the job has been answered with an error */
-	int64_t end_at; /* when to kill a process that sends nothing, or to end an idle one */
+	int64_t end_at; /* time to kill a process that sends nothing, or to end an idle process */
 };
 
 struct crew {
@@ -48,19 +48,19 @@ struct crew {
 	_Atomic uint32_t *cancelled;
 	struct crew_worker *large; /* the only worker whose reply may take much memory now */
 	uint32_t serial;
-	int64_t moved;          /* when a job was last begun or ended */
+	int64_t moved;          /* time when a job was last begun or ended */
 	int null;               /* the standard input of the processes */
 	int hidden[2];          /* descriptors that the processes must not have; -1: none */
 	pid_t doomed[CREW_MAX]; /* processes that were killed and may still exist; 0: none */
 	/*
-	 * Called for each reply, whose text begins at the offset start.  The function may take over
-	 * the memory of line.
+	 * Called for each reply, whose text begins at the offset 'start'.  The function may take
+	 * over the memory of *line.
 	 */
 	void (*reply)(void *arg, struct buf *line, size_t start);
 	void *arg;
 };
 
-/* Initialise a crew without processes.  The caller sets hidden, reply and arg. */
+/* Initialise a crew without processes.  The caller sets the members hidden, reply and arg. */
 int crew_init(struct crew *crew, const struct answerer_source *source, struct err *err);
 /* Kill all processes. */
 void crew_release(struct crew *crew);
@@ -71,7 +71,7 @@ void crew_release(struct crew *crew);
  * error.
  */
 bool crew_give(struct crew *crew, struct crew_job *job);
-/* Answer a job with an error, unless its reply is not wanted. */
+/* Answer a job with an error.  A job whose reply is not wanted gets no answer. */
 void crew_refuse(
 	struct crew *crew, const struct crew_job *job, enum rpc_code code, const struct err *err);
 /* Whether no process has a job. */
@@ -80,13 +80,14 @@ bool crew_is_idle(const struct crew *crew);
 size_t crew_cancel(struct crew *crew, struct str id);
 
 /*
- * Fill in fds for poll(2), one element for each of the CREW_MAX workers.  room: a large reply can
- * be taken.
+ * Fill in fds for poll(2), one element for each of the CREW_MAX workers.  'room' is set if there is
+ * room for a large reply.
  */
 void crew_poll(const struct crew *crew, bool room, struct pollfd *fds);
 /*
- * Returns the time at which crew_handle must be called even if no descriptor is ready, or at which
- * crew_give may take the waiting job.  waiting is NULL if no job waits.
+ * Returns the time at which crew_handle must be called even if no descriptor is ready.  If a job
+ * waits, the time is no later than the time at which crew_give may take this job.  'waiting' is the
+ * job that waits, or NULL.
  */
 int64_t crew_wake(const struct crew *crew, const struct crew_job *waiting);
 /* Send and receive what is possible according to fds, and end processes whose time has run out. */

@@ -36,7 +36,7 @@ static bool is_whole(const struct buf *in)
 	       in->len >= sizeof(*ask) + ask->id + ask->method + ask->params;
 }
 
-/* Read one request into in.  Returns false at the end of the stream. */
+/* Read one request into the buffer 'in'.  Returns false at the end of the stream. */
 static bool read_ask(int fd, struct buf *in)
 {
 	buf_clear(in);

@@ -11,21 +11,21 @@
 
 #include "rpc/answerer.h"
 
-/* Begins a request.  Its id, its method and its parameters follow. */
+/* The beginning of a request.  The texts of its id, its method and its parameters follow. */
 struct crewwork_ask {
 	uint32_t serial; /* the worker knows no other request with this number */
 	uint32_t id, method, params;
 };
 
-/* Begins a reply.  A line follows. */
+/* The beginning of a reply.  A line follows. */
 struct crewwork_reply {
 	uint64_t length;
 };
 
 /*
  * Answer the requests that come from fd, until the stream ends.  A request is cancelled when
- * *cancelled becomes its serial number.  *cancelled is in memory shared with the other process.
- * Does not return.
+ * *cancelled becomes its serial number.  *cancelled is in memory that both processes share.  Does
+ * not return.
  */
 void crewwork_main(int fd, const _Atomic uint32_t *cancelled, const struct answerer_source *source)
 	__attribute__((noreturn));

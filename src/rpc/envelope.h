@@ -30,9 +30,9 @@ struct envelope {
 void envelope_release(struct envelope *envelope);
 /*
  * Read a line, which must stay in memory as long as the envelope.  Returns RPC_NONE, or the code of
- * the error if the line is not a request.  After an error, too, id and answered are set.  If the
- * line has no usable id, id is null and answered is true.  But a notification with wrong "params"
- * is not answered.
+ * the error if the line is not a request.  The members id and answered are set even after an error.
+ * If the line has no usable id, 'id' is null and 'answered' is true.  If a notification has wrong
+ * "params", 'answered' is false.
  */
 enum rpc_code envelope_read(struct str line, struct envelope *envelope, struct err *err);
 
@@ -42,13 +42,13 @@ enum rpc_code envelope_read(struct str line, struct envelope *envelope, struct e
  */
 bool envelope_param_id(const struct envelope *envelope, struct buf *out);
 
-/* Begin a reply: write {"jsonrpc":"2.0","id":ID,"result":{ which envelope_end closes. */
+/* Begin a reply: write {"jsonrpc":"2.0","id":ID,"result":{.  envelope_end closes both braces. */
 void envelope_begin(struct json *out, struct str id);
 /* End a reply with a line feed.  Returns -1 if a part of the reply was dropped. */
 int envelope_end(struct json *out);
 /*
- * Write a whole reply that reports an error.  "data" of the error has the members of data, which
- * may be empty, and the hint of err.
+ * Write a whole reply that reports an error.  The error's member "data" has the hint of err, and
+ * the members in the parameter data, which may be empty.
  */
 void envelope_refuse(struct json *out, struct str id, enum rpc_code code, const struct err *err,
 	struct str data);

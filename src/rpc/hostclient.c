@@ -12,7 +12,7 @@
 #include "rpc/hostreply.h"
 
 #define PROTOCOL "1"
-#define SENDS_MAX 3 /* number of times that one request is sent, over several connections */
+#define SENDS_MAX 3 /* maximum number of times that a request is sent */
 /* number of attempts to connect again before the waiting requests are refused */
 #define ATTEMPTS_MAX 3
 #define REPLY_SECONDS 360 /* the longest deadline of a method, and one more minute */
@@ -179,7 +179,7 @@ static void answer(struct hostclient *client, size_t index, bool failed, struct 
 }
 
 /*
- * Answer a request with an error of this client.  members are the members of "data", and may be
+ * Answer a request with an error of this client.  'members' has the members of "data", and may be
  * empty.
  */
 static void refuse(
@@ -263,8 +263,8 @@ static void refuse_lost(
 }
 
 /*
- * The connection is lost, or could not be made.  Requests that may be sent again wait for the next
- * connection, unless there have been too many attempts.
+ * Handle a connection that is lost or could not be made.  Requests that may be sent again wait for
+ * the next connection, unless there have been too many attempts.
  */
 static void lose_link(struct hostclient *client, const struct err *err, struct str members)
 {

@@ -2,9 +2,9 @@
  * hostclient - asks the agent of one host, with several requests at a time.
  *
  * There is at most one connection, which is opened when the first request comes.  If the connection
- * is lost, the client connects again.  Then it sends requests without a reply once more, but only
- * if their methods just read.  A request that may have written, such as restore_file, is answered
- * with an error instead.  The agent may have carried it out, so it is never sent twice.
+ * is lost, the client connects again.  Then it sends the unanswered requests once more, if their
+ * methods only read.  A request that may have written, such as restore_file, is answered with an
+ * error instead.  The agent may have carried it out, so it is never sent twice.
  *
  * Every request gets exactly one answer.  If the host cannot be asked, the answer is an error with
  * the code -32001, or -32003 after a timeout.  Errors of the connection have "stderr" and "argv" in
@@ -35,16 +35,16 @@ struct hostclient_face {
 /* Make a client.  host, options and face must live as long as the client. */
 struct hostclient *hostclient_new(const struct hosts_host *host,
 	const struct hostlink_options *options, const struct hostclient_face *face);
-/* End the connection.  Requests without an answer get none. */
+/* End the connection.  Requests that are not answered yet get no answer. */
 void hostclient_free(struct hostclient *client);
 void hostclient_freep(struct hostclient **client);
 
 /*
- * Ask the agent.  params is a JSON object without line breaks, or empty.  The answer has the same
+ * Ask the agent.  'params' is a JSON object without line breaks, or empty.  The answer has the same
  * tag.
  */
 void hostclient_ask(struct hostclient *client, uint64_t tag, const char *method, struct str params);
-/* Send a notification, which gets no answer.  params are as in hostclient_ask. */
+/* Send a notification, which gets no answer.  'params' are as in hostclient_ask. */
 void hostclient_tell(struct hostclient *client, const char *method, struct str params);
 /* Ask the agent to stop the request with this tag.  The request still gets an answer. */
 void hostclient_cancel(struct hostclient *client, uint64_t tag);

@@ -22,7 +22,7 @@
 
 struct hostlink {
 	const struct hosts_host *host;
-	int64_t patience_ms; /* may pass without a sign of life before the agent answers */
+	int64_t patience_ms; /* longest time without a sign of life before the first reply */
 	struct arena arena;
 	struct agentproc proc;
 	struct linereader lines;
@@ -131,8 +131,8 @@ void hostlink_close(struct hostlink *link)
 	if (link->proc.argv) {
 		agentproc_close_input(&link->proc);
 		/*
-		 * An agent that runs ends at the end of its input, and gets some time for that.
-		 * Before it runs, nothing needs time to end.
+		 * A running agent ends at the end of its input, and gets some time to do so.
+		 * Before the agent runs, the process needs no time to end.
 		 */
 		agentproc_finish(&link->proc, link->bootstrapping || link->ended ? 0 : GRACE_MS);
 	}
@@ -224,7 +224,7 @@ static int describe_end(struct hostlink *link, struct err *err)
 
 /*
  * End the link because of the error in err.  The name of the host and the end of stderr are added
- * to its message.
+ * to the message.
  */
 static int give_up(struct hostlink *link, struct err *err)
 {
@@ -256,7 +256,7 @@ int hostlink_refuse_line(struct hostlink *link, struct str line, struct err *err
 
 /* --- writing --- */
 
-/* A slow line takes its time until the host answers that the whole program has arrived. */
+/* The time limit for sending the program is long enough for a connection of this speed. */
 #define SLOWEST_BYTES_PER_MS 8
 
 static void start_agent(struct hostlink *link)
@@ -318,8 +318,8 @@ static int write_some(struct hostlink *link, struct err *err)
 		n = agentproc_write(&link->proc, (struct str){ link->now.data + link->now_at,
 							 link->now.len - link->now_at });
 		/*
-		 * Writing is not possible now, or the process has ended or closed its stdin.  After
-		 * its end, its stdout ends, too.
+		 * The process takes no bytes now, or has ended, or has closed its stdin.  If it has
+		 * ended, the end of its stdout is noticed later.
 		 */
 		if (n <= 0)
 			break;
@@ -431,7 +431,7 @@ static ssize_t read_some(struct hostlink *link)
 
 	/*
 	 * Do not read more than READ_MAX bytes, since the caller takes the lines before it calls
-	 * again.
+	 * hostlink_handle again.
 	 */
 	while (total < READ_MAX) {
 		n = read(link->proc.out, piece, sizeof(piece));

@@ -1,13 +1,13 @@
 /*
  * hostlink - one connection to the agent of a host.
  *
- * The link starts ssh, or, for a local host, the agent.  If hosts.toml asks for it, the link brings
- * the agent to the host.  Then the link carries lines in both directions.  Lines that are sent
- * before the agent runs have to wait.
+ * The link starts ssh, or, for a local host, the agent.  If hosts.toml says so, the link first
+ * brings the agent to the host.  Then the link carries lines in both directions.  Lines that are
+ * sent before the agent runs have to wait.
  *
  * The caller polls the descriptors that hostlink_polls fills in, and then calls hostlink_handle,
- * which never blocks.  After an error of hostlink_handle, the link has ended for ever, and the
- * caller opens another one.
+ * which never blocks.  After an error of hostlink_handle, the link cannot be used any more, and the
+ * caller opens another link.
  */
 #pragma once
 #include <poll.h>
@@ -44,8 +44,8 @@ struct hostlink *hostlink_open(
 /* Close the link.  Returns after its processes have ended. */
 void hostlink_close(struct hostlink *link);
 /*
- * Give up what the agent is working on: hostlink_close will cut the connection instead of waiting
- * for the agent to answer everything.  link may be NULL.
+ * Give up the requests that the agent is working on.  hostlink_close then cuts the connection, and
+ * does not wait for the replies.  link may be NULL.
  */
 void hostlink_abandon(struct hostlink *link);
 
@@ -58,23 +58,23 @@ size_t hostlink_polls(const struct hostlink *link, struct pollfd polls[HOSTLINK_
 /* Returns the time at which hostlink_handle must be called even if nothing happens. */
 int64_t hostlink_deadline(const struct hostlink *link);
 /*
- * Read and write as much as possible.  Returns 0, or a negative error if the link has ended.  Lines
- * that have arrived before can still be taken.
+ * Read and write as much as possible.  Returns 0, or a negative error if the link has ended.  After
+ * an error, the lines that arrived earlier can still be taken.
  */
 int hostlink_handle(struct hostlink *link, struct err *err);
 /*
- * Take the next line from the agent, which is valid until hostlink_handle is called.  Returns false
- * if there is none.
+ * Take the next line from the agent.  The line is valid until hostlink_handle is called.  Returns
+ * false if there is no line.
  */
 bool hostlink_next(struct hostlink *link, struct str *line);
 /* Returns NULL until the agent can read. */
 const struct hostlink_start *hostlink_started(const struct hostlink *link);
-/* Note that a line was a reply.  From now on, the agent may take any time. */
+/* Record that the agent has replied.  From now on, its silence does not end the link. */
 void hostlink_answered(struct hostlink *link);
 /*
- * End the link, and fill in the error that a line of the agent does not belong to the protocol.  If
- * there was no reply before, the message says that a login file of the host may have printed the
- * line.
+ * End the link because a line of the agent does not belong to the protocol, and fill in this error.
+ * If the agent has not replied before, the message says that a login file of the host may have
+ * printed the line.
  */
 int hostlink_refuse_line(struct hostlink *link, struct str line, struct err *err);
 

@@ -11,7 +11,7 @@
 #include "rpc/outbox.h"
 
 #define CANCEL "$/cancel"
-/* Requests are not read as long as more than this is waiting. */
+/* No request is read while one of these limits of waiting requests or bytes is reached. */
 #define REQUESTS_MAX 256
 #define REQUEST_BYTES_MAX ((size_t)4 << 20)
 #define OUTBOX_FULL ((size_t)1 << 20)
@@ -93,7 +93,7 @@ static void take_notice(void *arg, const char *text)
 
 /* --- requests --- */
 
-/* Cancel the requests with an id, and reply how many there were. */
+/* Cancel the requests with the given id, and reply with their number. */
 static void cancel_request(struct relay *relay, const struct envelope *envelope)
 {
 	owned(buf_release) struct buf id = BUF_INIT;
@@ -107,7 +107,7 @@ static void cancel_request(struct relay *relay, const struct envelope *envelope)
 		refuse_request(relay, envelope, RPC_PARAMS, &err);
 		return;
 	}
-	/* A request may be answered at once, which changes the list. */
+	/* Collect the tags first, since cancelling may answer a request and so change the list. */
 	for (size_t i = 0; i < relay->count; i++)
 		if (str_eq((struct str){ relay->list[i].id.data, relay->list[i].id.len },
 			    (struct str){ id.data, id.len }))
@@ -126,7 +126,7 @@ static void pass_request(struct relay *relay, const struct envelope *envelope)
 {
 	struct err err = { 0 };
 
-	/* A method is passed on as a text, so a NUL in its name would make it another one. */
+	/* A method is passed on as a text, so a NUL in its name would make it another method. */
 	if (memchr(envelope->method.ptr, '\0', envelope->method.len)) {
 		err_set(&err, ERR_USAGE, "no such method");
 		refuse_request(relay, envelope, RPC_NO_METHOD, &err);
@@ -250,7 +250,7 @@ int hostrelay_run(const struct hosts_host *host, const struct hostlink_options *
 
 	if (in < 0 || out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		return err_errno(err, "standard input and output");
-	/* A peer that hangs up is an error of a write, not a signal. */
+	/* If the peer hangs up, a write should give an error and no signal. */
 	void (*before)(int) = signal(SIGPIPE, SIG_IGN);
 	int r = relay_streams(&relay, host, options, out, err);
 	(void)signal(SIGPIPE, before);

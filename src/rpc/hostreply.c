@@ -7,7 +7,7 @@
 #include "core/jsonread.h"
 #include "core/own.h"
 
-#define ID_DIGITS_MAX 19 /* so that the number fits */
+#define ID_DIGITS_MAX 19 /* maximum length of an id, so that the number fits into 64 bits */
 
 /* Read a whole number that is not negative. */
 static bool read_id(struct str text, uint64_t *id)

@@ -1,8 +1,8 @@
 /*
  * hostreply - the replies of the agent of a host, and the errors in them.
  *
- * A reply is only taken apart, since its result is passed on as it is.  So its strings and brackets
- * are checked, but not that each value in it is valid JSON.
+ * The result of a reply is passed on unchanged, so the reply is not parsed completely.  Its strings
+ * and brackets are checked, but its single values may be invalid JSON.
  */
 #pragma once
 #include <stdint.h>
@@ -17,12 +17,12 @@ struct hostreply {
 	struct str value; /* the result, or the error object, as it stands in the line */
 };
 
-/* Returns false if the line is no reply with an id that is a whole number. */
+/* Returns true if the line is a reply whose id is a whole number. */
 bool hostreply_read(struct str line, struct hostreply *reply);
 
 /*
  * Fill in the error that an error object of JSON-RPC describes.  The members of its "data" are
- * appended to data, which may be NULL.  The name of the host is put before the message, unless it
- * is there.
+ * appended to the buffer 'data', which may be NULL.  The name of the host is put before the
+ * message, unless the message already names the host.
  */
 int hostreply_error(const char *host, struct str value, struct buf *data, struct err *err);

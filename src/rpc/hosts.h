@@ -3,7 +3,8 @@
  *
  * The file has a table [hosts.NAME] for each host; docs/QUERY.md lists its keys.  An unknown key, a
  * value of the wrong type, and a table or key that is given twice are errors with line and column.
- * Otherwise a misspelt key could give an agent more rights than its owner wanted.
+ * If such mistakes were ignored, a misspelt key could give an agent more rights than its owner
+ * wanted.
  *
  * No text of the file becomes an option of a program by accident: names, targets and paths never
  * begin with '-', and sshargv.h checks the list of options of ssh.
@@ -42,17 +43,20 @@ struct hosts {
 	size_t count;
 };
 
-/* Read a text.  Messages call it name.  Everything in *hosts is in the arena. */
+/*
+ * Parse the text of a hosts file.  Messages call the file 'name'.  Everything in *hosts is in
+ * arena.
+ */
 int hosts_parse(struct str text, const char *name, struct arena *arena, struct hosts *hosts,
 	struct err *err);
 /*
- * Read the file whose path is given.  If given is NULL, read the file that $STRATA_HOSTS names, or
- * else the usual one: $XDG_CONFIG_HOME/strata/hosts.toml.  Only the usual file may be missing.
- * Then there are no hosts.
+ * Read the file at the path 'given'.  If 'given' is NULL, read the file that $STRATA_HOSTS names,
+ * or else the usual file $XDG_CONFIG_HOME/strata/hosts.toml.  Only the usual file may be missing.
+ * In that case there are no hosts.
  */
 int hosts_read(const char *given, struct arena *arena, struct hosts *hosts, struct err *err);
 /*
- * Returns the host with this name.  If there is none, returns NULL and an error that lists the
+ * Returns the host with this name.  Without such a host, returns NULL and an error that lists the
  * hosts.
  */
 const struct hosts_host *hosts_find(const struct hosts *hosts, const char *name, struct err *err);

@@ -1,9 +1,9 @@
 /*
  * linereader - splits a stream of bytes into lines of limited length.
  *
- * A line ends with LF or CR LF.  The last line may have no end.  Blank lines are left out.  A line
- * that is longer than the maximum is reported once, and its bytes are dropped.  So the memory in
- * use stays below the maximum plus one piece of input.
+ * A line ends with LF or CR LF.  The last line may end without them.  Blank lines are left out.  A
+ * line that is longer than the maximum is reported once, and its bytes are dropped.  So the memory
+ * in use stays below the maximum plus one piece of input.
  */
 #pragma once
 #include "core/buf.h"
@@ -13,7 +13,7 @@ struct linereader {
 	struct buf in;
 	size_t max;      /* maximum length of a line, without its end */
 	size_t start;    /* offset of the next line in the buffer */
-	size_t searched; /* no end of the next line is before this offset */
+	size_t searched; /* the bytes before this offset do not contain the end of the next line */
 	bool skipping;   /* the rest of a line that is too long is being dropped */
 	bool ended;
 };

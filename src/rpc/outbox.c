@@ -26,7 +26,7 @@ void outbox_init(struct outbox *outbox, int fd)
 		outbox->kind = OUTBOX_PIPE;
 	if (!S_ISFIFO(stx.stx_mode))
 		return;
-	/* If the pipe belongs to another user, this fails, and direct is not used. */
+	/* If the pipe belongs to another user, this call fails, and 'direct' stays -1. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	outbox->direct = at_open_given(path, O_WRONLY | O_NONBLOCK, 0, &ignored);
 }

@@ -18,7 +18,10 @@ struct outbox {
 
 void outbox_init(struct outbox *outbox, int fd);
 void outbox_release(struct outbox *outbox);
-/* Add the bytes of line from the offset start on.  The outbox may take over the memory of line. */
+/*
+ * Add the bytes of *line that begin at the offset 'start'.  The outbox may take over the memory of
+ * *line.
+ */
 void outbox_add(struct outbox *outbox, struct buf *line, size_t start);
 /* Write as many bytes as possible now.  Returns an error if the peer has hung up. */
 int outbox_flush(struct outbox *outbox, struct err *err);

@@ -15,7 +15,7 @@
 #include "rpc/outbox.h"
 
 #define CANCEL "$/cancel"
-/* No more requests are read while so many jobs or bytes are waiting. */
+/* No request is read while one of these limits of waiting jobs or bytes is reached. */
 #define QUEUE_JOBS_MAX 1024
 #define QUEUE_BYTES_MAX ((size_t)4 << 20)
 #define OUTBOX_FULL ((size_t)1 << 20)
@@ -128,7 +128,7 @@ static size_t cancel_waiting(struct server *server, struct str id)
 	return n;
 }
 
-/* Cancel the requests with a given id, and reply their number. */
+/* Cancel the requests with the given id, and reply with their number. */
 static void cancel_request(struct server *server, const struct envelope *envelope)
 {
 	owned(buf_release) struct buf id = BUF_INIT;

@@ -6,9 +6,9 @@
 #include "rpc/hosts.h"
 
 /*
- * The options that a hosts file may give.  These options are not allowed: those that change the
- * standard streams of ssh or the way it runs the command (-T -t -N -n -f -s -W -O -E -y), those
- * that only print (-G -Q -V), and forwardings (-D -L -R -w -X -Y), which queries do not need.
+ * The options that a hosts file may give.  Options that change the standard streams of ssh, or the
+ * way ssh runs the command, are left out (-T -t -N -n -f -s -W -O -E -y).  So are options that only
+ * print (-G -Q -V), and forwardings (-D -L -R -w -X -Y), which queries do not need.
  */
 static const char plain_options[] = "46AaCKkqvx";
 static const char options_with_argument[] = "BbcFIiJlmopPS";

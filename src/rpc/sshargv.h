@@ -1,8 +1,8 @@
 /*
  * sshargv - makes the command lines that start the agent of a host.
  *
- * On this machine, programs are run without a shell.  On the other machine, the login shell of the
- * user gets one text, in which every argument is quoted.
+ * On this machine, programs are run without a shell.  On the host, the login shell of the user gets
+ * one text, in which every argument is quoted.
  */
 #pragma once
 #include "core/arena.h"
@@ -11,10 +11,10 @@
 struct hosts_host;
 
 /*
- * Check the options of ssh that a hosts file gives.  An item is an option of ssh ("-p", followed by
- * its argument in the same item or in the next one) or a setting of ssh_config ("Port=2222"), which
- * becomes the argument of -o.  Returns NULL if all items can be used.  Otherwise returns the
- * reason, and sets *bad to the index of the item.
+ * Check the options of ssh that a hosts file gives.  An item is an option of ssh or a setting of
+ * ssh_config.  The argument of an option such as "-p" is in the same item or in the next item.  A
+ * setting such as "Port=2222" becomes the argument of -o.  Returns NULL if all items can be used.
+ * Otherwise returns the reason, and sets *bad to the index of the item.
  */
 const char *sshargv_refuse(const struct param_texts *options, size_t *bad);
 
@@ -26,19 +26,19 @@ const char *const *sshargv_make(
 	const struct hosts_host *host, const char *command, struct arena *arena);
 
 /*
- * Join arguments to one command for a POSIX shell.  Arguments are quoted if necessary.  They have
- * no control characters.
+ * Join arguments to one command for a POSIX shell.  Arguments are quoted if necessary.  The
+ * arguments must not contain control characters.
  */
 const char *sshargv_quote(const struct param_texts *arguments, struct arena *arena);
 
 /*
- * Add the arguments of an agent: "query", the options for restores that the hosts file gives, and
- * further ones.
+ * Add the arguments of an agent: "query", then the options for restores that the hosts file gives,
+ * and then the arguments in 'further'.
  */
 void sshargv_options(const struct hosts_host *host, const struct param_texts *further,
 	struct arena *arena, struct param_texts *argv);
 /*
- * Add the program and its arguments as sshargv_options does.  If hosts.toml asks for it, "sudo -n
+ * Add the program and its arguments as sshargv_options does.  If hosts.toml asks for sudo, "sudo -n
  * --" comes first.
  */
 void sshargv_agent(const struct hosts_host *host, const char *program,
