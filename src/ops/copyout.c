@@ -19,7 +19,7 @@
 #include "tree/treebuild.h"
 
 #define BESIDE ".strata-cp"
-#define MERGE_DEPTH_MAX 1024 /* limit of nested directories; each level has two open descriptors */
+#define MERGE_DEPTH_MAX 1024 /* maximum nesting of directories; each has two descriptors */
 
 /* The place of the copy. */
 struct target {

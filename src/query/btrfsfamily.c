@@ -71,8 +71,8 @@ static bool read_info(
 }
 
 /*
- * Set the properties of a snapshot.  The creation of a received subvolume is the time when it was
- * received.  The time when its snapshot was made comes from the info.xml beside it, or from its
+ * Set the properties of a snapshot.  For a received subvolume, the kernel has only the time when it
+ * was received.  The time when the snapshot was made comes from the info.xml beside it, or from its
  * name.
  */
 static void describe(const struct btrfsfamily *self, const struct btrfspoint *point,
@@ -248,7 +248,7 @@ static int datasets(struct family *family, provider_dataset_visit visit, void *a
 	return r < 0 ? r : 0;
 }
 
-/* Set the reason why a subvolume is no dataset, if its snapshots are hidden from this user. */
+/* If a subvolume is no dataset because its snapshots are hidden from this user, set this reason. */
 static int refuse_dataset(const struct btrfsfamily *self, const char *name, struct err *err)
 {
 	owned(arena_release) struct arena arena = { 0 };

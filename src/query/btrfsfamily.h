@@ -2,8 +2,8 @@
  * btrfsfamily - the family "btrfs": subvolumes of mounted btrfs file systems and their snapshots.
  *
  * A dataset is a line of snapshots (btrfslines.h).  Everything is read by this process itself: no
- * program is run, nothing is mounted, and no privilege is needed beyond that to read the files.
- * Snapshots are found anew whenever a list of them is asked for.
+ * program is run, nothing is mounted, and the right to read the files is enough.  Each request for
+ * a list of snapshots searches for them again.
  */
 #pragma once
 #include "query/family.h"

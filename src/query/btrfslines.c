@@ -11,8 +11,8 @@
 #define NONE BTRFSVOLS_NONE
 
 /*
- * A uuid of a subvolume, or one that a subvolume refers to.  Nodes with common ancestors have the
- * same root.
+ * A uuid of a subvolume, or a uuid that a subvolume refers to.  Nodes with common ancestors have
+ * the same root.
  */
 struct node {
 	size_t fs;
@@ -30,7 +30,7 @@ struct finding {
 	size_t n_nodes;
 	struct found { /* the result for each subvolume */
 		bool snapshot;
-		bool placed;  /* the layout of directories decides */
+		bool placed;  /* 'live' comes from the layout of directories */
 		bool has_own; /* according to a layout, snapshots belong to this subvolume */
 		bool decided, deciding;
 		size_t live; /* the subvolume that this is a snapshot of, or NONE */
@@ -137,10 +137,7 @@ static void try_place(struct finding *finding, const struct btrfsvol_path *path)
 
 	btrfsplace_of(path->path, &finding->lines->arena, &place);
 	size_t live = place.live ? btrfsvols_at(finding->vols, place.live) : NONE;
-	/*
-	 * A subvolume has its own root if it was made from no other one, and no other one was made
-	 * from it.
-	 */
+	/* The two subvolumes have the same root only if they have common ancestors. */
 	if (found->placed || live == NONE || live == path->vol || root == NONE ||
 		root != root_of_vol(finding, live))
 		return;
@@ -182,7 +179,7 @@ static size_t find_live(struct finding *finding, size_t vol)
 		found->deciding = true;
 		at = made_from(finding, at);
 	}
-	/* The result is the same for the ancestors on the way. */
+	/* All ancestors that were visited get the same result. */
 	for (at = vol; at != NONE && finding->found[at].deciding; at = made_from(finding, at)) {
 		finding->found[at].deciding = false;
 		finding->found[at].decided = true;
@@ -214,8 +211,8 @@ static void find_snapshots(struct finding *finding)
 }
 
 /*
- * If the subvolume of snapshots does not exist any more, assign them to the subvolume that was
- * restored from one of them.
+ * The subvolume of some snapshots may not exist any more.  Assign these snapshots to the subvolume
+ * that was restored from one of them.
  */
 static void adopt_lost(struct finding *finding)
 {
@@ -289,7 +286,7 @@ static const char *fit_name(struct arena *arena, struct str name, bool dataset)
 	char *copy = arena_alloc(arena, name.len + 1);
 
 	for (size_t i = 0; i < name.len; i++) {
-		/* The first and the last byte must be allowed at the ends, too. */
+		/* The first and the last byte must also be allowed at these positions. */
 		char probe[] = { i ? 'a' : name.ptr[i], name.ptr[i],
 			i + 1 < name.len ? 'a' : name.ptr[i] };
 		struct str of = { probe, sizeof(probe) };
@@ -351,8 +348,8 @@ static void rename_point(struct finding *finding, struct btrfspoint *point, unsi
 }
 
 /*
- * Rename the snapshots of a line that have the same name: first with the directory, then with a
- * number.
+ * Distinguish snapshots of a line that have the same name: first by the name of the directory, then
+ * by a number.
  */
 static void part_names(struct finding *finding, struct btrfsline *line)
 {

@@ -6,19 +6,21 @@
  *
  * - In the layouts of snapper (DIR/.snapshots/N/snapshot) and of timeshift
  *   (DIR/timeshift-btrfs/snapshots/DATE/NAME), the path names the subvolume of the snapshot: DIR or
- *   DIR/NAME.  This is accepted if the kernel shows that both have common ancestors.  Such a
- *   snapshot may be writable.
- * - Elsewhere a snapshot is read-only.  It belongs to the first writable subvolume among the
- *   subvolumes that it was made from.
- * - If that subvolume does not exist any more, and exactly one writable subvolume has common
- *   ancestors with the snapshot, that one was restored from such a snapshot, and has the line.
- * - All others are joined by common ancestors, or by their directory and the name before a date.
+ *   DIR/NAME.  This counts only if the kernel shows that the snapshot and the named subvolume have
+ *   common ancestors.  Such a snapshot may be writable.
+ * - In other layouts, only a read-only subvolume is a snapshot.  It belongs to the first writable
+ *   subvolume among the subvolumes that it was made from.
+ * - That subvolume may not exist any more.  If exactly one writable subvolume has common
+ *   ancestors with the snapshot, the snapshot belongs to that subvolume, which was restored from it
+ *   or from a similar snapshot.
+ * - All other snapshots are joined to lines by common ancestors, or by their directory and the part
+ *   of their names before a date.
  *
  * The name of a line is the path of its subvolume without the first slash, or "rootfs" for the
- * subvolume at "/".  A snapshot's name is N, DATE, or the last name of its path.  If only its
- * directory has a date in its name, the name of the directory is used.  A byte that the form of
- * names does not allow becomes '_'.  Equal names are distinguished by the directory's name and ':',
- * or else by ':' and the number of the subvolume.
+ * subvolume at "/".  A snapshot's name is N, DATE, or the last name of its path.  If that name has
+ * no date and the name of its directory has one, the name of the directory is used.  A byte that
+ * the form of names does not allow becomes '_'.  Equal names are distinguished by the directory's
+ * name and ':', or else by ':' and the number of the subvolume.
  */
 #pragma once
 #include "query/btrfsvols.h"
@@ -43,10 +45,10 @@ struct btrfslines {
 	struct arena arena;
 };
 
-/* Fill lines, sorted by name.  vols must live as long as lines. */
+/* Fill *lines, sorted by name.  *vols must live as long as *lines. */
 void btrfslines_find(struct btrfslines *lines, const struct btrfsvols *vols);
 void btrfslines_release(struct btrfslines *lines);
 const struct btrfsline *btrfslines_get(const struct btrfslines *lines, const char *name);
 const struct btrfspoint *btrfslines_point(const struct btrfsline *line, const char *name);
-/* Returns the name that the line of a live subvolume at this path has.  It lies in arena. */
+/* Returns the name that the line of a live subvolume at this path has.  The name lies in arena. */
 const char *btrfslines_name(const char *path, struct arena *arena);

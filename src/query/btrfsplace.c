@@ -4,7 +4,7 @@
 
 #define DIGITS_MAX 18 /* digits of a number of snapper */
 
-/* Take the last name and the slash before it off a path. */
+/* Remove the last name and the slash before it from a path.  Returns the name. */
 static struct str take_last(struct str *path)
 {
 	size_t at = path->len;

@@ -2,7 +2,8 @@
  * btrfsplace - reads the name of a btrfs snapshot, and the subvolume that it belongs to, from its
  * path.
  *
- * This is only a claim of the path.  btrfslines.h compares it with the data of the kernel.
+ * A path only claims these data.  The file btrfslines.c compares the claim with the data of the
+ * kernel.
  */
 #pragma once
 #include <stdbool.h>
@@ -13,14 +14,15 @@
 struct btrfsplace {
 	struct str name; /* name of the snapshot, as in the path */
 	/*
-	 * The path where its live subvolume should be, in the layouts of snapper
-	 * (LIVE/.snapshots/N/snapshot) and timeshift (TOP/timeshift-btrfs/snapshots/DATE/NAME, with
-	 * TOP/NAME).  It lies in arena.  NULL: another layout.
+	 * The path where the live subvolume of the snapshot should be.  This is LIVE in the layout
+	 * of snapper (LIVE/.snapshots/N/snapshot), and TOP/NAME in the layout of timeshift
+	 * (TOP/timeshift-btrfs/snapshots/DATE/NAME).  NULL: another layout.  The text lies in
+	 * arena.
 	 */
 	const char *live;
 	/*
-	 * The directory of the snapshot, and the common part of the names of snapshots of the same
-	 * subvolume there.
+	 * The directory of the snapshot, and the part of the name that all snapshots of one
+	 * subvolume in this directory have in common.
 	 */
 	struct str dir, stem;
 	bool dated;    /* the name has a date, and the stem is the rest */

@@ -171,7 +171,7 @@ static int scan_child(struct scan *scan, int fd, const char *path, size_t in, ui
 			add_hidden(scan, in, rest.data);
 		return 0;
 	}
-	/* If a subvolume is removed meanwhile, the others are still found. */
+	/* If a subvolume is removed meanwhile, the other subvolumes are still found. */
 	if (is_child(fd, child, id) &&
 		scan_dir(scan, child, child_path(scan, path, rest.data), &why) < 0 &&
 		why.code == ERR_LIMIT)
@@ -261,8 +261,8 @@ static int compare_mounts(const void *a, const void *b)
 }
 
 /*
- * Forget the mount at this point, on which another file system is mounted now.  To open that one
- * could take long.
+ * Forget the mount at this point, because another file system is mounted over it now.  Opening that
+ * file system could take long.
  */
 static void drop_covered(struct mounts *mounts, const char *point)
 {
@@ -313,8 +313,8 @@ static int enter_fs(struct scan *scan, int fd, const char *point, struct err *er
 }
 
 /*
- * Scan a mount.  Only mounts of whole subvolumes, or only mounts of parts, are scanned: 'whole'
- * selects which.
+ * Scan a mount.  If 'whole' is set, only a mount of a whole subvolume is scanned.  Otherwise only a
+ * mount of a part of a subvolume is scanned.
  */
 static int scan_mount(struct scan *scan, const struct mountinfo *mount, bool whole, struct err *err)
 {

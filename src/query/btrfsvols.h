@@ -1,13 +1,13 @@
 /*
  * btrfsvols - finds the btrfs subvolumes that this process can reach.
  *
- * These are the subvolumes that are mounted, and those that the kernel names in them.  All data
+ * These are the mounted subvolumes, and the subvolumes that the kernel finds in them.  All data
  * come from ioctls that need no privilege (Linux 4.18).  So root and ordinary users get the same
  * results, except for subvolumes behind a directory that the user may not search.  A directory that
  * only looks like a subvolume is never in the list.
  *
- * A subvolume that several mounts show has several paths.  The path of a mount of the subvolume
- * itself comes first.
+ * A subvolume that several mounts show has several paths.  If the subvolume itself is mounted, the
+ * path of this mount comes first.
  */
 #pragma once
 #include <stdbool.h>
@@ -29,7 +29,7 @@ struct btrfsvol {
 	uint8_t received[BTRFSVOLS_UUID];
 	bool read_only;
 	int64_t creation; /* ns */
-	int64_t used;     /* bytes that no other subvolume has; -1: not known, as refer */
+	int64_t used;     /* bytes that no other subvolume has; -1: not known, as in refer */
 	int64_t refer;    /* bytes of all its data */
 	const char *path; /* absolute */
 };
@@ -43,7 +43,7 @@ struct btrfsvols {
 		size_t vol;
 	} * paths;
 	size_t n_paths, cap_paths;
-	/* The subvolumes in another one that this user may not open. */
+	/* Nested subvolumes that this user may not open. */
 	struct btrfsvol_hidden {
 		size_t in; /* index in list */
 		const char *name;
@@ -65,15 +65,16 @@ struct btrfsvols {
 int btrfsvols_scan(struct btrfsvols *vols, struct err *err);
 void btrfsvols_release(struct btrfsvols *vols);
 /*
- * Whether a new scan would give the same result.  A scan becomes old after a transaction, a new
- * mount, or one second, since a subvolume can be renamed without a transaction.
+ * Whether a new scan would give the same result.  A scan becomes old after a transaction, after a
+ * new mount, or after one second.  The time limit is needed because a subvolume can be renamed
+ * without a transaction.
  */
 bool btrfsvols_fresh(const struct btrfsvols *vols);
 /* Returns the index of the subvolume at an absolute path, or BTRFSVOLS_NONE. */
 size_t btrfsvols_at(const struct btrfsvols *vols, const char *path);
 /*
- * Open the directory of a subvolume.  ERR_NOT_FOUND: another subvolume, or none, is at its path
- * now.
+ * Open the directory of a subvolume.  Fails with ERR_NOT_FOUND if its path now leads to another
+ * subvolume or to none.
  */
 int btrfsvols_open(const struct btrfsvols *vols, const struct btrfsvol *vol, struct err *err);
 

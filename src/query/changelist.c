@@ -57,8 +57,8 @@ static void note_traits(struct traits *traits, const struct renames_list *side)
 
 /*
  * Replace the fileprint of each file by the hash of its content.  Files whose fileprint also occurs
- * on the other side keep their fileprint.  A file whose size does not occur on the other side is
- * not read.
+ * on the other side keep their fileprint.  A file is read only if its size also occurs on the other
+ * side.
  */
 static int hash_files(
 	struct view *view, struct renames_list *side, const struct traits *other, struct err *err)
@@ -85,11 +85,6 @@ static int hash_files(
 	return 0;
 }
 
-/*
- * Add an entry of a directory to the hash of the directory: its attributes, content and name.  The
- * path of the directory itself is left out, so that a renamed directory has the same hash.
- */
-
 static bool is_known(const struct renames_item *item)
 {
 	return item->end &&
@@ -98,7 +93,10 @@ static bool is_known(const struct renames_item *item)
 		       item->entry.content == ENTRY_EMPTY);
 }
 
-/* Add all data about an entry of a directory to a hash, except the path of the directory. */
+/*
+ * Add an entry of a directory to the hash of the directory: its attributes, content and name.  The
+ * path of the directory itself is left out, so that a renamed directory has the same hash.
+ */
 static void hash_child(struct hash_stream *stream, const struct renames_item *dir,
 	const struct renames_item *child)
 {

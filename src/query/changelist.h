@@ -29,14 +29,14 @@ void changelist_init(struct changelist *list, struct view *a, struct view *b, si
 void changelist_release(struct changelist *list);
 /*
  * Add a change of a path that both views have.  This function and all functions below return 1 if
- * visit has returned 1 to stop.
+ * 'visit' has returned 1 to stop.
  */
 int changelist_add(struct changelist *list, const struct treediff_change *change, struct err *err);
 /* Add an entry that is gone or new.  *self is set to its index, for changelist_end. */
 int changelist_add_side(struct changelist *list, struct str path, const struct entry *entry,
 	bool gone, size_t *self, struct err *err);
 /*
- * Note that everything below an entry has been added.  A directory without this call does not
+ * Record that everything below an entry has been added.  Only after this call can a directory
  * become a rename.
  */
 void changelist_end(struct changelist *list, size_t self, bool gone);

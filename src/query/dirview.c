@@ -18,7 +18,7 @@ struct dirview {
 	struct dirview_options options;
 	/*
 	 * The directory that was used last stays open, because most requests are about the same
-	 * directory as the last one.
+	 * directory as the previous request.
 	 */
 	int kept;
 	char *kept_path;

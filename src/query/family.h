@@ -18,30 +18,34 @@ struct family_ops {
 	 * at most once, before any other function.  NULL: the family can always be used.
 	 */
 	int (*probe)(struct family *family, struct err *err);
-	/* Visit all datasets.  visit may return 1 to stop without an error. */
+	/* Visit all datasets.  'visit' may return 1 to stop without an error. */
 	int (*datasets)(
 		struct family *family, provider_dataset_visit visit, void *arg, struct err *err);
 	/*
-	 * Open a dataset.  Its name satisfies snapname_is_dataset, or is one that the family has
+	 * Open a dataset.  Its name satisfies snapname_is_dataset, or is a name that the family has
 	 * reported.  Returns NULL on error.  The error is ERR_NOT_FOUND if there is no such
 	 * dataset.
 	 */
 	struct provider *(*open)(struct family *family, const char *dataset, struct err *err);
 	/* Free the family.  NULL: the code that made the family frees it. */
 	void (*close)(struct family *family);
-	/* Visit all storage pools.  NULL: the family has no pools, and no pool_status. */
+	/*
+	 * Visit all storage pools.  This pointer and pool_status are NULL if the family has no
+	 * pools.
+	 */
 	int (*pools)(struct family *family, pool_visit visit, void *arg, struct err *err);
-	/* Visit the status of one pool, or of all if pool is NULL. */
+	/* Visit the status of one pool, or of all pools if pool is NULL. */
 	int (*pool_status)(struct family *family, const char *pool, pool_status_visit visit,
 		void *arg, struct err *err);
 	/*
 	 * The snapshots of all datasets are about to be listed, each dataset once.  The family may
-	 * ask for all at once.  May be NULL.
+	 * read the lists of all datasets at once.  May be NULL.
 	 */
 	int (*gather)(struct family *family, struct err *err);
 	/*
-	 * A call has ended.  The family lets go of what would keep others waiting until the next
-	 * call, such as an open directory of a file system that is to be unmounted.  May be NULL.
+	 * Called when a method call has ended.  The family closes everything that would keep other
+	 * programs waiting, such as a directory of a file system that is to be unmounted.  May be
+	 * NULL.
 	 */
 	void (*rest)(struct family *family);
 };

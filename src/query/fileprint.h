@@ -2,8 +2,8 @@
  * fileprint - a hash of the identity of a file, for views that do not have the hash of its content.
  *
  * The hash is made of the inode number, the size, mtime, ctime and, in most cases, the device.
- * Equal hashes mean equal content.  Different hashes do not mean different content: the contents
- * have to be compared.
+ * Equal hashes mean equal content.  If the hashes differ, the contents may still be equal, and have
+ * to be compared.
  *
  * On one device, names that exist at the same time and have the same inode number belong to the
  * same file.  The snapshots of a file system such as ZFS or btrfs have different devices, but share

@@ -30,13 +30,13 @@ struct folder {
 	char *inner;
 	int fd;
 	/*
-	 * The snapshots that were found, which are valid as long as the folder has these times.  No
-	 * listing may be replaced while it is visited.
+	 * The snapshots that were found, and the attributes that the folder had then.  The list is
+	 * valid as long as these attributes are the same.  It may not be replaced during a visit.
 	 */
 	struct moments kept;
 	struct statx kept_at;
 	bool is_kept;
-	unsigned visits; /* of kept that are going on */
+	unsigned visits; /* number of running visits of kept */
 };
 
 struct folders {
@@ -129,7 +129,7 @@ static int compare_moments(const void *a, const void *b)
 	return snapname_compare(str_of(x->name), str_of(y->name));
 }
 
-/* Returns the name of the snapshot in a directory with this name, or NULL if it has none. */
+/* Returns the name that users know for the snapshot in the directory 'name', or NULL. */
 static const char *known_name(const struct folder *folder, const char *name)
 {
 	struct statx stx;
@@ -137,7 +137,7 @@ static const char *known_name(const struct folder *folder, const char *name)
 	if (!str_starts(str_of(name), STR(NAME_PREFIX)))
 		return snapname_is_snapshot(str_of(name)) ? name : NULL;
 	name += strlen(NAME_PREFIX);
-	/* If a directory without the prefix exists, too, that one has the name. */
+	/* If a directory without the prefix exists, too, that directory has the name. */
 	bool taken = at_name_stat(folder->fd, name, &stx) >= 0 && S_ISDIR(stx.stx_mode);
 	return !taken && snapname_is_snapshot(str_of(name)) ? name : NULL;
 }
@@ -174,10 +174,12 @@ static int collect_moments(const struct folder *folder, struct moments *moments,
 	return 0;
 }
 
-/* A change within this time after another one may leave the times of a directory as they are. */
+/*
+ * A change within this time after an earlier change may leave the times of a directory unchanged.
+ */
 #define CLOCK_STEP (2 * WHEN_SECOND)
 
-/* Whether a directory has not changed since it was listed, and can have changed only visibly. */
+/* Whether a directory has the same times as when it was listed. */
 static bool is_unchanged(const struct statx *listed, const struct statx *now)
 {
 	return listed->stx_ino == now->stx_ino &&
@@ -188,9 +190,9 @@ static bool is_unchanged(const struct statx *listed, const struct statx *now)
 }
 
 /*
- * List the snapshots, unless the last listing is still valid.  It is kept only if no time is that
- * of a directory, and if no snapshot depends on what is in it, because the folder itself shows no
- * such change.
+ * List the snapshots, unless the last listing is still valid.  A listing is kept only if all times
+ * come from names, and if no inner directory decides which snapshots there are.  Other changes do
+ * not change the times of the folder.
  */
 static int find_moments(struct folder *folder, struct err *err)
 {
@@ -231,7 +233,10 @@ static int snapshots(
 	struct provider *provider, provider_snapshot_visit visit, void *arg, struct err *err)
 {
 	struct folder *folder = folder_of(provider);
-	/* A visit may ask for the snapshots again, while the listing is kept for it. */
+	/*
+	 * A visit may ask for the snapshots again.  The list of the outer visit is then used, and
+	 * not replaced.
+	 */
 	int r = folder->visits ? 0 : find_moments(folder, err);
 
 	if (r < 0)
@@ -334,7 +339,7 @@ static void append_folder(struct folders *folders, struct folder *folder)
 	folders->list[folders->n++] = folder;
 }
 
-/* Returns the folder whose name and a '/' are the beginning of this dataset's name, or NULL. */
+/* Returns the folder whose name, with a '/' after it, begins this dataset's name, or NULL. */
 static struct folder *find_outer(const struct folders *folders, const char *dataset)
 {
 	struct folder *best = NULL;

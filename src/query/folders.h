@@ -10,7 +10,8 @@
  *
  * rsnapshot puts each backup point into a directory of the snapshot, as in hourly.0/localhost.  A
  * caller can open such a directory as a dataset of its own, FOLDER/localhost.  Its snapshots are
- * those that have the directory, and paths begin at that directory.  This dataset is not listed.
+ * the snapshots that contain the directory, and its paths begin at that directory.  This dataset is
+ * not listed.
  */
 #pragma once
 #include "query/family.h"

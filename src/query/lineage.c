@@ -17,9 +17,9 @@ struct course {
 	lineage_visit visit;
 	void *arg;
 	bool all;     /* also visit snapshots in which path did not change */
-	bool settled; /* read contents if path may have changed and the attributes do not show it */
-	char *before; /* name of the snapshot before; NULL: none */
-	bool present; /* the snapshot before has the path */
+	bool settled; /* read contents if the attributes do not show whether path has changed */
+	char *before; /* name of the previous snapshot; NULL: none */
+	bool present; /* the previous snapshot has the path */
 	struct entry previous;
 	char *previous_snapshot; /* name of the snapshot that the previous entry is from */
 	struct arena arenas[2];  /* the texts of the previous and the current entry, in turns */
@@ -46,7 +46,7 @@ static int compare_content(struct course *course, const struct provider_snapshot
 		&options, note_change, changed, err);
 }
 
-/* Set *changed to true if the path differs from the snapshot before. */
+/* Set *changed to true if the path differs from the previous snapshot. */
 static int find_change(struct course *course, const struct provider_snapshot *snapshot,
 	bool identified, bool there, const struct entry *entry, bool *changed, struct err *err)
 {
@@ -77,7 +77,7 @@ static int report_version(
 	return course->visit(course->arg, version, err);
 }
 
-/* Whether the provider knows that the path is the same as in the snapshot before. */
+/* Whether the provider knows that the path is the same as in the previous snapshot. */
 static bool is_known(const struct course *course, const struct provider_snapshot *snapshot)
 {
 	const struct provider_ops *ops = course->provider->ops;
@@ -100,7 +100,7 @@ static int report_unchanged(
 	return report_version(course, &version, err);
 }
 
-/* Look the path up in a snapshot, and compare it with the snapshot before. */
+/* Look the path up in a snapshot, and compare it with the previous snapshot. */
 static int look_up(struct course *course, const struct provider_snapshot *snapshot,
 	struct view *view, struct err *err)
 {

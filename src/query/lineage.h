@@ -7,22 +7,23 @@ struct lineage_version {
 	const struct provider_snapshot *snapshot;
 	bool present;
 	/*
-	 * Whether the path was changed, added or removed since the snapshot before.  lineage_each
-	 * reads no content.  So if the views are not identified, it also sets this for a file whose
-	 * content is the same but whose fileprint is not.
+	 * Whether the path was changed, added or removed since the previous snapshot.  The function
+	 * lineage_each reads no content.  So if the views are not identified (provider.h),
+	 * 'changed' is also set for a file with the same content but another fileprint.
 	 */
 	bool changed;
 	const struct entry *entry;    /* NULL unless 'present' is set */
-	const struct entry *previous; /* entry in the snapshot before; NULL: none */
+	const struct entry *previous; /* entry in the previous snapshot; NULL: none */
 };
 
 typedef int (*lineage_visit)(void *arg, const struct lineage_version *version, struct err *err);
 
 /*
- * Visit each snapshot in which path differs from the snapshot before, the oldest first.  A snapshot
- * is opened unless the provider knows that path is unchanged in it.  Content is read only if the
- * views are not identified and the attributes are the same.  This is the content of a file with
- * another fileprint, or of everything below a directory.
+ * Visit each snapshot in which path differs from the previous snapshot.  The oldest snapshot comes
+ * first.  A snapshot is not opened if the provider knows that path is unchanged in it.  Content is
+ * read only if the views are not identified and the attributes are the same.  In that case, a file
+ * is read if it has another fileprint.  For a directory, all files below it are compared in this
+ * way.
  */
 int lineage_run(struct provider *provider, struct str path, lineage_visit visit, void *arg,
 	struct err *err);
@@ -30,9 +31,9 @@ int lineage_run(struct provider *provider, struct str path, lineage_visit visit,
 typedef bool (*lineage_wanted)(void *arg, const struct provider_snapshot *snapshot);
 
 /*
- * Visit every snapshot for which wanted returns true, the oldest first, even if path has not
- * changed in it.  Such a snapshot is compared with the one that was visited before it.  wanted may
- * be NULL.
+ * Visit every snapshot for which the function 'wanted' returns true, even if path has not changed
+ * in it.  The oldest snapshot comes first.  Each snapshot is compared with the snapshot that was
+ * visited before it.  If 'wanted' is NULL, all snapshots are visited.
  */
 int lineage_each(struct provider *provider, struct str path, lineage_wanted wanted,
 	lineage_visit visit, void *arg, struct err *err);

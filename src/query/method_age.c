@@ -31,8 +31,8 @@ struct cadence {
 	char *previous; /* name of the previous snapshot */
 	int64_t previous_creation;
 	/*
-	 * The longest time between two consecutive snapshots.  gap_from NULL: there are no two
-	 * snapshots.
+	 * The longest time between two consecutive snapshots.  gap_from is NULL if there are fewer
+	 * than two snapshots.
 	 */
 	int64_t gap;
 	char *gap_from, *gap_to;
@@ -212,7 +212,7 @@ static int note_stale(void *arg, const struct provider_snapshot *snapshot, struc
 	mem_grow(&stale->rows, &stale->cap, stale->n);
 	struct stale_row *row = &stale->rows[stale->n];
 	*row = (struct stale_row){ stale->provider, *snapshot, stale->n };
-	/* What the snapshot points to is valid only during this call. */
+	/* The texts of *snapshot are valid only during this call. */
 	row->snapshot.name = arena_strdup(stale->ctx->arena, snapshot->name);
 	row->snapshot.kind = copy_text(stale->ctx->arena, snapshot->kind);
 	row->snapshot.message = copy_text(stale->ctx->arena, snapshot->message);

@@ -10,7 +10,9 @@
 #include "query/method_priv.h"
 #include "query/viewdiff.h"
 
-/* The request of all methods in this file: a window of time, and a dataset or a path in one. */
+/*
+ * The request of all methods in this file: a window of time, and a dataset or a path in a dataset.
+ */
 struct changed {
 	struct method_dataset dataset;
 	struct param_path path;
@@ -259,7 +261,8 @@ static void drop_moment(struct method_moments *moments, size_t index)
 
 /*
  * Evaluate the predicate in the snapshot with this index.  Returns 1 if it is true, 0 if not, or a
- * negative error.  A snapshot that is gone is dropped from the list, so the next one has its index.
+ * negative error.  A snapshot that is gone is dropped from the list, so the next snapshot gets its
+ * index.
  */
 static int evaluate(struct bisection *bisection, size_t index, struct err *err)
 {
@@ -306,8 +309,9 @@ static void transition_json(
 }
 
 /*
- * Find a snapshot whose value differs from that of the snapshot before it.  There is one, since the
- * first snapshot has the value earliest, and the last snapshot has the other value.
+ * Find a snapshot whose value differs from the value of the snapshot before it.  Such a snapshot
+ * exists, since the first snapshot has the value 'earliest', and the last snapshot has the other
+ * value.
  */
 static int find_transition(struct bisection *bisection, int earliest, size_t *to, struct err *err)
 {
@@ -330,7 +334,7 @@ static int find_transition(struct bisection *bisection, int earliest, size_t *to
 	return 0;
 }
 
-/* Evaluate the predicate in the first and in the last snapshot that are there. */
+/* Evaluate the predicate in the first and in the last snapshot that still exist. */
 static int evaluate_ends(struct bisection *bisection, int *earliest, int *latest, struct err *err)
 {
 	const struct method_moments *moments = &bisection->moments;

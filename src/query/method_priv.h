@@ -90,7 +90,7 @@ const char *method_full_name(
 	struct method_context *ctx, const struct provider *provider, const char *snapshot);
 /*
  * Call visit for the provider of the given dataset.  If the request gives no dataset, call visit
- * for the providers of all datasets.  visit may return 1 to stop without an error.
+ * for the providers of all datasets.  'visit' may return 1 to stop without an error.
  */
 int method_each_dataset(struct method_context *ctx, const struct method_dataset *dataset,
 	int (*visit)(void *arg, struct provider *provider, struct err *err), void *arg,
@@ -107,14 +107,14 @@ struct view *method_open_listed(
 void method_snapshot_members(
 	struct json *out, struct provider *provider, const struct provider_snapshot *snapshot);
 /*
- * Whether creation lies between after and before, both included.  Fractions of a second do not
- * count.
+ * Whether 'creation' lies in the window from 'after' to 'before', including both ends.  Fractions
+ * of a second do not count.
  */
 bool method_in_window(int64_t creation, int64_t after, int64_t before);
 /* Write the members "snapshot" and "creation" of a row. */
 void method_moment(
 	struct json *out, const struct provider *provider, const char *snapshot, int64_t creation);
-/* A growing list of snapshots.  Its owner frees list. */
+/* A growing list of snapshots.  The owner of the struct frees the member 'list'. */
 struct method_moments {
 	struct method_moment {
 		const char *snapshot; /* in the call's arena */
@@ -128,7 +128,7 @@ void method_moment_json(struct json *out, const char *key, const struct provider
 	const struct method_moment *moment);
 /* Write how and why a snapshot was made, if that is known. */
 void method_cause(struct json *out, const struct provider_snapshot *snapshot);
-/* Returns the provider with only the ancestors of the current snapshot, or NULL on error. */
+/* Returns a provider that has only the current snapshot and its ancestors, or NULL on error. */
 struct provider *method_mainline(
 	struct method_context *ctx, struct provider *provider, struct err *err);
 
@@ -137,8 +137,8 @@ struct provider *method_mainline(
 /* Returns "file", "dir", "symlink", "other" or "unknown". */
 const char *method_type_name(enum entry_type type);
 /*
- * Get the entry at path.  type is ENTRY_DIR or ENTRY_FILE.  Fails with ERR_DENIED if the entry has
- * another type.
+ * Get the entry at path.  'type' is ENTRY_DIR or ENTRY_FILE.  Fails with ERR_DENIED if the entry
+ * has another type.
  */
 int method_stat(struct view *view, struct str path, struct arena *arena, enum entry_type type,
 	struct entry *entry, struct err *err);
@@ -171,7 +171,7 @@ void method_unread(struct json *out, uint64_t unread);
  *	… write the members of one object …
  *	return method_list_row_end(list);
  *
- * Both return values are values for a visit function to return.  1 means that no more rows are
+ * A visit function can return both values to its caller.  The value 1 means that no more rows are
  * wanted.
  */
 struct method_list {
@@ -193,7 +193,7 @@ void method_list_close(struct method_list *list);
 /*
  * End a list, and write the members that follow it.  r is the result of visiting the rows.  If r is
  * an error, it is returned and nothing is written.  After a truncated list the members are
- * "truncated" and "cursor".  After any other list, "truncated" is written only if always is true.
+ * "truncated" and "cursor".  After a complete list, "truncated" is written only if 'always' is set.
  */
 int method_list_finish(struct method_list *list, int r, bool always);
 

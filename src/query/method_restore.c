@@ -3,8 +3,8 @@
  *
  * A request may arrive twice, because the first reply was lost.  So it is a success if the target
  * already is a copy of the file or directory in the snapshot.  The name of a backup ends with the
- * inode number of the file that replaced the old one.  So the second reply can find the backup that
- * the first call has made.
+ * inode number of the file that replaced the old file.  So the second reply can find the backup
+ * that the first call has made.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ struct restore {
 		PARAM(restore, overwrite, FLAG, 0, "replace what is at the target"),               \
 		PARAM(restore, backup, FLAG, 0, "keep what is replaced, beside the target")
 
-/* What a restore has done. */
+/* The result of a restore. */
 struct outcome {
 	char backup[ENTRY_NAME_MAX + 1]; /* name of the backup that was made; "": none */
 	/* name of a replaced directory that could not be removed */
@@ -67,7 +67,7 @@ static int refuse(const struct restoring *restoring, const char *why, struct err
 
 /*
  * Set the name of a new backup.  It has the time, and the inode number of the file that replaces
- * the old one.
+ * the old file.
  */
 static int name_backup(struct restoring *restoring, uint64_t ino, struct err *err)
 {
@@ -104,7 +104,7 @@ static int find_backup_name(void *arg, int dirfd, const char *name, struct err *
 	return 0;
 }
 
-/* Find the backup that an earlier call has made of the file that the present target replaced. */
+/* Find the backup that an earlier call has made.  Its name ends with the target's inode number. */
 static int find_backup(struct restoring *restoring, const struct statx *target, struct err *err)
 {
 	struct finding finding = { .restoring = restoring };

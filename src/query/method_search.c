@@ -1,17 +1,17 @@
 /*
  * method_search - methods that search lines, in one snapshot or in all.
  *
- * grep_history reads each content once, whatever paths had it.  Two lines of a path with the same
- * text are one match, even if the line moves in the file.  The search keeps four tables:
+ * grep_history reads each content once, even if several paths had it.  Two lines of a path with the
+ * same text are one match, even if the line moves in the file.  The search keeps four tables:
  *
  *	lines      each (path, text) that was found, with its first and its last snapshot
- *	contents   each (path, content) that there was, with the lines found in it
+ *	contents   each (path, content) of the snapshots, with the lines found in it
  *	by_hash    for each content that was read, one of the elements of contents
  *	current    the content of each path in the current snapshot
  *
  * If only changed paths are searched, the last snapshot of a line is noted when a content with the
- * line is replaced, or at the end.  Otherwise current is not used, and the last snapshot of a line
- * is noted each time that the line is seen.
+ * line is replaced, or at the end.  Otherwise the table 'current' is not used, and the last
+ * snapshot of a line is noted each time that the line is seen.
  */
 #include <stdlib.h>
 
@@ -199,7 +199,8 @@ static int note_match(void *arg, const struct search_match *match, struct err *e
 }
 
 /*
- * Note the lines of a content for path.  They are known, since another path had the same content.
+ * Note the lines of a content for path.  These lines are known, since another path had the same
+ * content.
  */
 static void copy_findings(struct past *past, struct str path, struct content from)
 {
@@ -260,7 +261,10 @@ static int find_content(struct past *past, struct str path, const struct entry *
 	return r < 0 ? r : 0;
 }
 
-/* Note the content that path has in the current snapshot, and that it has no other one there. */
+/*
+ * Record the content that path has in the current snapshot.  If the content has changed, record
+ * that the old content was last seen in the previous snapshot.
+ */
 static int note_content(
 	struct past *past, struct str path, const struct entry *entry, struct err *err)
 {
@@ -286,7 +290,7 @@ static int note_change(void *arg, const struct treediff_change *change, struct e
 	return note_content(arg, change->path, change->b, err);
 }
 
-/* Note that the lines of a file, if it is one, are in the current snapshot. */
+/* If the entry is a file, record that its lines are in the current snapshot. */
 static int see_entry(void *arg, struct str path, const struct entry *entry, struct err *err)
 {
 	struct past *past = arg;
@@ -311,9 +315,9 @@ static int walk_snapshot(struct past *past, walk_visit visit, struct err *err)
 }
 
 /*
- * If the provider can compare snapshots fast, search the first snapshot completely, and in each
- * later one the paths that have changed since the snapshot before.  Otherwise a comparison has to
- * list both snapshots, so each snapshot is listed once instead.
+ * If the provider can compare snapshots fast, search the first snapshot completely.  In each later
+ * snapshot, search only the paths that have changed since the previous snapshot.  Without a fast
+ * comparison, list each snapshot once, because comparing would list it twice.
  */
 static int search_changes(
 	struct past *past, const struct provider_snapshot *snapshot, struct err *err)

@@ -210,7 +210,10 @@ static int weigh_entry(void *arg, struct str path, const struct entry *entry, st
 	}
 	top->walked++;
 	leave_dirs(top, path);
-	/* A directory that is too small is skipped, since nothing in it is larger than itself. */
+	/*
+	 * A directory that is too small is skipped, since no entry in it is larger than the
+	 * directory.
+	 */
 	if (top->view->sums && top->n == top->max && bytes <= top->list[top->n - 1].bytes)
 		return WALK_PRUNE;
 	struct consumer consumer = {

@@ -32,7 +32,7 @@ enum pool_fact {
 
 struct pool_status {
 	struct str name;
-	struct str facts[POOL_FACTS]; /* ptr NULL: not given */
+	struct str facts[POOL_FACTS]; /* ptr is NULL for a fact that the status does not have */
 	const struct pool_device *devices;
 	size_t n_devices;
 };

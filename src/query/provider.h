@@ -1,9 +1,9 @@
 /*
  * provider - the snapshots of one dataset.
  *
- * A family (family.h) opens a dataset as a provider.  The provider lists the snapshots and opens
- * one as a view: a read-only tree of entries.  walk, search, lineage and the methods use only this
- * interface.
+ * A family (family.h) opens a dataset as a provider.  The provider lists the snapshots and opens a
+ * snapshot as a view: a read-only tree of entries.  walk.c, search.c, lineage.c and the methods use
+ * only this interface.
  *
  * Paths are raw bytes relative to the snapshot's root, '/'-separated, without
  * "..".  A view never follows a symlink and never leaves its root.
@@ -61,15 +61,15 @@ struct view_ops {
 	int (*stat)(struct view *view, struct str path, struct arena *arena, struct entry *entry,
 		struct err *err);
 	/*
-	 * Visit the entries of a directory, sorted by name.  visit returns a negative value to stop
-	 * with that error, or 1 to stop without an error.  For a directory that has been removed or
-	 * may not be read, the result is ERR_DENIED.
+	 * Visit the entries of a directory, sorted by name.  'visit' returns a negative value to
+	 * stop with that error, or 1 to stop without an error.  For a directory that has been
+	 * removed or may not be read, the result is ERR_DENIED.
 	 */
 	int (*list)(struct view *view, const struct entry *dir, struct str path, view_visit visit,
 		void *arg, struct err *err);
 	/*
-	 * Pass up to length bytes of a regular file, from offset on, to sink.  For a file that has
-	 * been removed or may not be read, the result is ERR_DENIED.
+	 * Pass up to 'length' bytes of a regular file, beginning at 'offset', to 'sink'.  For a
+	 * file that has been removed or may not be read, the result is ERR_DENIED.
 	 */
 	int (*read)(struct view *view, const struct entry *file, struct str path, uint64_t offset,
 		uint64_t length, content_sink sink, void *arg, struct err *err);
@@ -98,11 +98,11 @@ struct view_ops {
  *
  * sums: size and count of a directory include everything below it.
  *
- * names_only: set by a caller that needs only names and types.  The other attributes of the entries
- * that list passes may then be missing.
+ * names_only: set by a caller that needs only names and types.  The entries that the function
+ * 'list' passes may then lack the other attributes.
  *
- * holes: set by a caller that needs the holes of files, which read then passes as bytes NULL.
- * Without it, read may pass zeros instead.
+ * holes: set by a caller that needs the holes of files.  The function 'read' then passes a hole as
+ * bytes NULL.  If holes is not set, it may pass zeros instead.
  */
 struct view {
 	const struct view_ops *ops;
@@ -116,7 +116,7 @@ struct view {
 
 struct provider_ops {
 	const char *name; /* name of the family */
-	/* In all functions below, visit may return 1 to stop without an error. */
+	/* In all functions below, 'visit' may return 1 to stop without an error. */
 
 	/* Visit the snapshots of the dataset, the oldest first, and set left_out. */
 	int (*snapshots)(struct provider *provider, provider_snapshot_visit visit, void *arg,
@@ -137,8 +137,8 @@ struct provider_ops {
 		const struct treediff_options *options, provider_change_visit visit, void *arg,
 		struct err *err);
 	/*
-	 * Whether it is known, without opening a snapshot, that path is the same in it as in the
-	 * snapshot before, and so is everything below path.  NULL: this is never known.
+	 * Whether path, with everything below it, is known to be unchanged since the previous
+	 * snapshot.  No snapshot is opened to find this out.  NULL: this is never known.
 	 */
 	bool (*unchanged)(
 		const char *before, const struct provider_snapshot *snapshot, struct str path);
@@ -176,8 +176,8 @@ struct provider {
 	const struct provider_ops *ops;
 	const char *dataset; /* name of the dataset */
 	/*
-	 * Number of snapshots that the last listing left out because their names have another form
-	 * (snapname.h).
+	 * Number of snapshots that the last listing left out because their names do not have the
+	 * form of snapname.h.
 	 */
 	uint64_t left_out;
 	uint64_t unread; /* files and directories that the last comparison could not read */

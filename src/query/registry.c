@@ -159,7 +159,7 @@ struct listing {
 	const struct registry *registry;
 	provider_dataset_visit visit;
 	void *arg;
-	struct keytable names; /* of the datasets visited so far */
+	struct keytable names; /* hashes of the names of the datasets visited so far */
 	uint64_t left_out;
 	bool stopped;
 };

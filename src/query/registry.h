@@ -19,7 +19,7 @@ struct registry {
 	size_t n_families, cap_families;
 	struct provider **open;
 	size_t n_open, cap_open;
-	const char *main; /* a dataset, see registry_default; NULL: none */
+	const char *main; /* name of the main dataset (registry_default); NULL: none */
 };
 
 /* Add a family, which is closed with the registry. */
@@ -44,12 +44,13 @@ struct str registry_failure(const struct registry *registry);
  */
 struct provider *registry_find(struct registry *registry, struct str dataset, struct err *err);
 /*
- * Returns the provider for a snapshot that is named without its dataset, or NULL on error.  If
- * there is no main dataset, it is the only dataset of the first family that has any.
+ * Returns the provider for a snapshot that is named without its dataset, or NULL on error.  This is
+ * the provider of the main dataset.  If there is no main dataset, it is the provider of the only
+ * dataset of the first family that has datasets.
  */
 struct provider *registry_default(struct registry *registry, struct err *err);
 /*
- * Visit all datasets that registry_find can find.  visit may return 1 to stop without an error.
+ * Visit all datasets that registry_find can find.  'visit' may return 1 to stop without an error.
  * *left_out is set to the number of datasets that were skipped, because their name has another form
  * or belongs to an earlier dataset.
  */
@@ -57,7 +58,9 @@ int registry_datasets(struct registry *registry, provider_dataset_visit visit, v
 	uint64_t *left_out, struct err *err);
 /* Returns the family with this index after it was probed, or NULL if there are fewer families. */
 const struct registry_family *registry_family_at(struct registry *registry, size_t index);
-/* Say that the snapshots of all datasets are about to be listed (family_ops.gather). */
+/*
+ * Tell the families that the snapshots of all datasets are about to be listed (family_ops.gather).
+ */
 int registry_gather(struct registry *registry, struct err *err);
 /* Returns the first family that has storage pools, or NULL. */
 struct family *registry_with_pools(struct registry *registry, struct err *err);

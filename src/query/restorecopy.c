@@ -112,8 +112,8 @@ static int set_mode(struct copying *copying, struct str path, const struct entry
 	struct statx now;
 
 	/*
-	 * If the owner is another user than wanted, these bits would give the rights of that user
-	 * to others.
+	 * If the file does not have the wanted owner, the setuid and setgid bits would let other
+	 * users act as its present owner.
 	 */
 	if (want->type == ENTRY_FILE && !owned_right)
 		mode &= ~(mode_t)(S_ISUID | S_ISGID);
@@ -196,7 +196,7 @@ static int write_file(struct copying *copying, struct str path, const struct ent
 		return r;
 	if (writing.size != entry->size)
 		return refuse_entry(path, "changed while it was read", err);
-	/* The last hole of a file is not written, so the size is set. */
+	/* A hole at the end of a file is not written, so set the size. */
 	if (ftruncate(fd, (off_t)writing.size) < 0)
 		return restorestage_failed(err, errno, "set the size of the copy of", path);
 	return take_fd(&fd);
@@ -290,7 +290,7 @@ static int enter_parent(struct copying *copying, struct str parent, struct err *
 }
 
 /*
- * If a name of the same file was copied before, make the new name a link to it and return 1.
+ * If a name of the same file was copied before, make the new name a link to that copy and return 1.
  * Otherwise return 0.
  */
 static int link_to_anchor(struct copying *copying, struct str path, const struct entry *entry,

@@ -19,7 +19,7 @@ enum restorecopy_lack {
 	RESTORECOPY_LACKS = 3, /* number of the bits above */
 };
 
-const char *restorecopy_lack_name(unsigned bit); /* of a single bit: "owner", "xattrs" or "mode" */
+const char *restorecopy_lack_name(unsigned bit); /* returns the name of a single bit */
 
 /*
  * Copy the entry at path, which is a regular file or a directory, to dir/name, which must be free.

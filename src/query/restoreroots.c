@@ -72,7 +72,9 @@ static const char *below(const char *path, const char *dir)
 
 /* --------------------------------------------------------------------- adding */
 
-/* Returns the path of dir for people and comparisons: absolute, although perhaps through symlinks.
+/*
+ * Returns the absolute path of a directory, for people and comparisons.  Its symlinks are not
+ * resolved.
  */
 static char *absolute(const char *path, struct err *err)
 {
@@ -121,8 +123,8 @@ void restoreroots_release(struct restoreroots *roots)
 /* -------------------------------------------------------------------- targets */
 
 /*
- * Returns the directory that path is below, and sets *rest to the part of path below it.  If there
- * are several, the nearest one is taken.
+ * Returns the directory that path is below, and sets *rest to the part of path below it.  If path
+ * is below several directories, the nearest directory is taken.
  */
 static const struct restoreroot *find_root(
 	const struct restoreroots *roots, const char *path, const char **rest)

@@ -14,7 +14,7 @@ struct comparing {
 	struct str name; /* path of the target, from the root of its view */
 	bool exactly;
 	bool differ;
-	/* entries in the view; then those of the target that are not matched yet */
+	/* entries found in the view, minus the entries found in the target */
 	uint64_t entries;
 };
 
@@ -111,8 +111,8 @@ static int count_entry(void *arg, struct str path, const struct entry *entry, st
 }
 
 /*
- * Compare the entries below two directories.  If each entry of the view has its counterpart in the
- * target, and both have the same number of entries, both have the same names.
+ * Compare the entries below two directories.  The directories have the same names if each entry of
+ * the view has its counterpart in the target, and both directories have the same number of entries.
  */
 static int compare_below(struct comparing *comparing, struct str path, struct err *err)
 {
@@ -144,7 +144,10 @@ int restoresame_check(struct view *view, struct str path, const struct entry *en
 	int r = same_entry(&comparing, path, entry, comparing.name, &ignored);
 	if (r > 0 && entry->type == ENTRY_DIR)
 		r = compare_below(&comparing, path, &ignored);
-	/* A target that cannot be read counts as different.  But a time limit is an error. */
+	/*
+	 * A target that cannot be read counts as different.  But reaching the time limit is an
+	 * error.
+	 */
 	if (r < 0 && ignored.code == ERR_DENIED)
 		return 0;
 	if (r < 0)

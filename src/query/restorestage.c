@@ -45,7 +45,7 @@ static bool is_note(const char *name)
 	       strspn(id, "0123456789abcdef") == ID_DIGITS && !id[ID_DIGITS];
 }
 
-/* Whether the name still belongs to the file whose descriptor is note. */
+/* Whether the name still belongs to the file whose descriptor is 'note'. */
 static bool is_named(int dir, const char *name, int note)
 {
 	struct statx named, opened;
@@ -217,8 +217,8 @@ static int take_free_name(const struct restorestage *stage, const char *name, st
 }
 
 /*
- * Write into the note the inode number of the copy and the name of the backup.  A later process
- * needs them if this one is killed.
+ * Write into the note the inode number of the copy and the name of the backup.  If this process is
+ * killed, a later process needs both.
  */
 static int write_note(const struct restorestage *stage, const struct statx *made,
 	const char *backup, struct err *err)
@@ -247,8 +247,8 @@ static bool is_old(const struct restorestage *stage, const char *name, const str
 }
 
 /*
- * Replace a file on a file system that cannot exchange two names.  There, a directory cannot be
- * replaced in one step.
+ * Replace a file on a file system that cannot exchange two names.  On such a file system, a
+ * directory cannot be replaced in one step.
  */
 static int rename_over(const struct restorestage *stage, const char *name, const struct statx *old,
 	const char *backup, struct err *err)
@@ -310,7 +310,7 @@ int restorestage_place(struct restorestage *stage, const char *name, const struc
 		return restorestage_failed(err, -r, "rename the copy to", str_of(name));
 	if (is_old(stage, stage->copy, old))
 		return keep_old(stage, name, backup, err);
-	/* Meanwhile another file has replaced the old one.  It gets its name back. */
+	/* Another file has replaced the old file meanwhile.  That file gets its name back. */
 	r = rename_copy(stage, name, RENAME_EXCHANGE);
 	return r < 0 ? restorestage_failed(err, -r, "give its name back to", str_of(name)) : 0;
 }

@@ -8,13 +8,13 @@
  *	.strata-restore-ID.new  the copy that is being made
  *
  * The copy gets the name of the target by a rename, or by an exchange of the two names.  So the
- * target is complete at every moment.  After an exchange, the old file has the name of the copy. It
- * is then removed, or gets the name of the backup.
+ * target is complete at every moment.  After an exchange, the old file has the name of the copy.
+ * The old file is then removed, or gets the name of the backup.
  *
  * A killed process leaves both names.  restorestage_clean finds that the note is not locked, and
  * completes or undoes the step.  If a backup was wanted, the note has the inode number of the copy
- * and the name of the backup.  After an exchange, another inode has the name of the copy.  This is
- * the old file, and it gets the name of the backup.
+ * and the name of the backup.  After an exchange, another inode has the name of the copy.  That
+ * inode is the old file, which then gets the name of the backup.
  */
 #pragma once
 #include <stdbool.h>
@@ -34,7 +34,7 @@ struct restorestage {
 
 /*
  * Remove the names that killed processes have left in a directory, or complete the backup that they
- * have begun.  This comes before a target in the directory is looked at.
+ * have begun.  Call this function before examining a target in the directory.
  */
 int restorestage_clean(int dir, struct err *err);
 int restorestage_open(struct restorestage *stage, int dir, struct err *err);
@@ -46,10 +46,10 @@ bool restorestage_close(struct restorestage *stage);
 void restorestage_release(struct restorestage *stage); /* as restorestage_close, for owned() */
 
 /*
- * Give the copy the name of the target.  old is the file that has this name, or NULL if the name
- * must be free.  The old file gets the name backup.  If backup is NULL, restorestage_close removes
- * the old file.  Returns 1, or a negative error.  Returns 0 if the name now belongs to a file other
- * than old; then that file keeps the name.
+ * Give the copy the name of the target.  'old' describes the file that has this name, or is NULL if
+ * the name must be free.  The old file gets the name 'backup'.  If 'backup' is NULL,
+ * restorestage_close removes the old file.  Returns 1, or a negative error.  Returns 0 if the name
+ * now belongs to another file, which then keeps the name.
  */
 int restorestage_place(struct restorestage *stage, const char *name, const struct statx *old,
 	const char *backup, struct err *err);

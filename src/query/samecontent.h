@@ -6,7 +6,7 @@
 
 /*
  * Whether the file at path has the same content in both views.  The files are read only if their
- * sizes are the same and their hashes are not.  Returns 1, 0 or a negative error.  If a file cannot
+ * sizes are the same and their hashes differ.  Returns 1, 0 or a negative error.  If a file cannot
  * be read, a->unread is increased, and the contents count as the same if the mtimes are the same.
  */
 int samecontent_check(struct view *a, const struct entry *entry_a, struct view *b,

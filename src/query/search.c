@@ -26,7 +26,7 @@ struct scanner {
 	uint64_t line;   /* number of lines before the text that is searched next */
 	struct buf rest; /* an unfinished line */
 	bool started;
-	bool stopped; /* visit has returned 1 */
+	bool stopped; /* 'visit' has returned 1 */
 	bool failed;  /* a line gave an error */
 };
 
@@ -65,7 +65,7 @@ struct stretch {
 };
 
 /*
- * Count the lines up to the offset 'to', and check them.  Returns ENOUGH if one of them is not
+ * Count the lines up to the offset 'to', and check them.  Returns ENOUGH if one of the lines is not
  * UTF-8.
  */
 static int pass_lines(struct scanner *scanner, struct stretch *stretch, size_t to)
@@ -81,8 +81,8 @@ static int pass_lines(struct scanner *scanner, struct stretch *stretch, size_t t
 }
 
 /*
- * Search lines that are shorter than SEARCH_LINE_MAX.  last: no other text of the file will be
- * searched.
+ * Search lines that are shorter than SEARCH_LINE_MAX.  'last' is set if this is the last text of
+ * the file that is searched.
  */
 static int match_lines(struct scanner *scanner, struct str text, bool last, struct err *err)
 {
@@ -151,7 +151,7 @@ static int keep_unfinished(struct scanner *scanner, struct str text)
 	return 0;
 }
 
-/* Add text, which ends the unfinished line, to that line, and search it. */
+/* Complete the unfinished line with a text, and search the line. */
 static int finish_line(struct scanner *scanner, struct str text, struct err *err)
 {
 	size_t newline = text.len && text.ptr[text.len - 1] == '\n';

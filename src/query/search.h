@@ -3,8 +3,8 @@
  *
  * A file with a NUL in its first 8 KiB is binary and skipped.  A line of SEARCH_LINE_MAX bytes or
  * more ends the search of its file.  A file that cannot be read is skipped and counted in
- * view->unread.  A line that takes more steps than the match limit is skipped.  The function missed
- * is called for a line that is too long, and for a line that is skipped.
+ * view->unread.  A line that takes more steps than the match limit is skipped.  The function
+ * 'missed' is called for a line that is too long, and for a line that is skipped.
  */
 #pragma once
 #include "core/linesearch.h"
@@ -29,7 +29,7 @@ struct search {
 	 * A file whose pair is in the set is skipped.
 	 */
 	struct keytable *seen;
-	bool text_only; /* the search of a file ends at a line that is not UTF-8, too */
+	bool text_only; /* the search of a file also ends at a line that is not UTF-8 */
 	/*
 	 * Called for each match.  Returns a negative value to stop with that error, or 1 to stop
 	 * without an error.
@@ -45,5 +45,5 @@ struct search {
 
 /* Search base, which is a file, or a directory with everything below it. */
 int search_run(struct search *search, struct str base, struct err *err);
-/* Search one file.  Returns 1 if visit has returned 1. */
+/* Search one file.  Returns 1 if 'visit' has returned 1. */
 int search_file(struct search *search, struct str path, const struct entry *entry, struct err *err);

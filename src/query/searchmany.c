@@ -44,14 +44,14 @@ struct batch {
 	uint64_t unread;
 	int result;
 	struct err err; /* error of the first file that was not searched, if result is negative */
-	bool done;      /* guarded by the lock of many */
+	bool done;      /* guarded by the lock of struct many */
 };
 
 /* The objects that one thread uses at a time. */
 struct tools {
 	struct view *view;
 	struct linesearch *lines;
-	bool busy; /* guarded by the lock of many */
+	bool busy; /* guarded by the lock of struct many */
 };
 
 struct many {
@@ -112,7 +112,7 @@ static void collect_missed(void *arg, struct str path, uint64_t line, const char
 	add_finding(arg, (struct finding){ .line = line, .missed = why });
 }
 
-/* Search the files of a batch, until one has too many matching lines or cannot be searched. */
+/* Search the files of a batch, until a file has too many matching lines or cannot be searched. */
 static void search_batch(struct batch *batch, const struct tools *tools)
 {
 	const struct search *wanted = batch->many->search;
@@ -299,8 +299,8 @@ static int add_file(void *arg, struct str path, const struct entry *entry, struc
 }
 
 /*
- * Report all batches.  The calling thread searches the last one, since it would only wait
- * otherwise.
+ * Report all batches.  The calling thread searches the last batch itself, since it would otherwise
+ * only wait.
  */
 static int report_rest(struct many *many, struct err *err)
 {

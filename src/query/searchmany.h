@@ -2,7 +2,8 @@
  * searchmany - searches the files below a directory with several threads.
  *
  * The calling thread walks the tree, and passes the files to the threads in batches.  It reports
- * the findings in the order of the walk.  So visit is called as in a search with one thread.
+ * the findings in the order of the walk.  So visit is called in the same order as in a search with
+ * one thread.
  */
 #pragma once
 #include "query/search.h"

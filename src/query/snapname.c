@@ -95,8 +95,8 @@ static bool take_date(struct str *text, struct parts *parts)
 }
 
 /*
- * Remove a time from the start of the text, which follows a date.  If there is no time, *text and
- * *parts do not change.
+ * Remove a time of day from the start of the text, which is the part of a name after a date.  If
+ * there is no time of day, *text and *parts do not change.
  */
 static void take_time(struct str *text, struct parts *parts)
 {

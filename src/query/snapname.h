@@ -11,8 +11,8 @@
 /* Whether a name matches [A-Za-z0-9_][A-Za-z0-9_.:/ -]* and does not end in a space. */
 bool snapname_is_dataset(struct str name);
 /*
- * As snapname_is_dataset, but without '/'.  This is the form of the part of a snapshot's full name
- * after the '@'.
+ * As snapname_is_dataset, but without '/'.  In the full name of a snapshot, the part after the '@'
+ * has this form.
  */
 bool snapname_is_snapshot(struct str name);
 /* As snapname_is_dataset, but without '/'. */
@@ -21,10 +21,10 @@ bool snapname_is_pool(struct str name);
 bool snapname_is_property(struct str name);
 
 /*
- * Find the first time in a name: a date such as 2024-01-31, with '-', '_', '.', ':' or nothing
- * between its parts.  A time such as T09:30:00 may follow, with the same separators.  Without a
- * time, the result is the beginning of the day.  A time has a zone as in T09:30:00-0500, or none
- * (UTC).  Returns false if there is no date.
+ * Find the first date in a name, such as 2024-01-31, with '-', '_', '.', ':' or nothing between its
+ * parts.  A time of day such as T09:30:00 may follow, with the same separators.  Without a time of
+ * day, the result is the beginning of the day.  The time of day may have a zone, as in
+ * T09:30:00-0500.  Otherwise the zone is UTC.  Returns false if there is no date.
  */
 bool snapname_time(struct str name, int64_t *instant);
 /*

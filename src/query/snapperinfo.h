@@ -1,9 +1,10 @@
 /*
  * snapperinfo - reads the info.xml that snapper writes beside a snapshot.
  *
- * The file is small and has a fixed form: one element snapshot, with elements for the members.
- * Only the parts of XML that this form needs are supported: elements, text, the five named and the
- * numeric characters, comments and processing instructions.  A file with other parts is malformed.
+ * The file is small and has a fixed form: one element "snapshot", which contains one element for
+ * each member.  Only the parts of XML that this form needs are supported: elements, text, the five
+ * named character references, numeric character references, comments and processing instructions.
+ * A file with other parts is malformed.
  */
 #pragma once
 #include <stdbool.h>
@@ -21,5 +22,5 @@ struct snapperinfo {
 	const char *cleanup;     /* the algorithm that removes the snapshot, such as "timeline" */
 };
 
-/* Returns false if text is malformed.  The texts of *info are in arena. */
+/* Returns false if 'text' is malformed.  The texts of *info are in arena. */
 bool snapperinfo_parse(struct str text, struct arena *arena, struct snapperinfo *info);

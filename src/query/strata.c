@@ -184,8 +184,8 @@ static int add_id(void *arg, const struct node *node, struct err *err)
 }
 
 /*
- * Visit a node and its ancestors, the oldest first.  They can be read only from the newest on, so
- * their ids are listed first.
+ * Visit a node and its ancestors, the oldest first.  The history can be read only from the newest
+ * node on, so the ids are listed first.
  */
 static int visit_line(struct listing *listing, struct err *err)
 {
@@ -217,8 +217,8 @@ static int snapshots(
 }
 
 /*
- * Whether a change of one path may be a change of the other.  This is so if one path contains the
- * other.
+ * Whether a change of the path a may also be a change of the path b.  This is so if one path
+ * contains the other.
  */
 static bool touches(struct str a, struct str b)
 {
@@ -226,8 +226,8 @@ static bool touches(struct str a, struct str b)
 }
 
 /*
- * Whether a node shows that path has not changed since the node that it was made from.  A node
- * shows nothing if it does not have all changed paths.  It has none if the older tree could not be
+ * Whether a node shows that path has not changed since the node that it was made from.  Only a node
+ * that lists all changed paths can show this.  A node lists no paths if the older tree could not be
  * read.
  */
 static bool is_unchanged(

@@ -3,8 +3,9 @@
  * deadline.
  *
  * The wrapper reads the clock while entries, pieces of content, snapshots and changes pass through
- * it.  So walk, search, lineage and the methods need no code of their own to end in time.  They end
- * with ERR_SYSTEM and ETIMEDOUT after the deadline, and with ECANCELED when the caller cancels.
+ * it.  So walk.c, search.c, lineage.c and the methods need no code of their own to end in time.
+ * They end with ERR_SYSTEM and ETIMEDOUT after the deadline, and with ECANCELED when the caller
+ * cancels.
  */
 #pragma once
 #include "query/provider.h"
@@ -23,7 +24,7 @@ struct timed {
 	struct timed_limit *limit;
 };
 
-/* Begin a time limit that ends 'allowed' ns from now.  cancelled may be NULL. */
+/* Begin a time limit that ends 'allowed' ns from now.  'cancelled' may be NULL. */
 void timed_limit_init(
 	struct timed_limit *limit, int64_t allowed, bool (*cancelled)(void *arg), void *arg);
 /*
@@ -31,5 +32,5 @@ void timed_limit_init(
  * is cancelled.
  */
 int timed_pass(struct timed_limit *limit, struct err *err);
-/* Make timed a wrapper of the provider inner.  Several wrappers may share a limit. */
+/* Make *timed a wrapper of the provider 'inner'.  Several wrappers may share a limit. */
 void timed_init(struct timed *timed, struct provider *inner, struct timed_limit *limit);

@@ -19,7 +19,7 @@
 #define SHOWN 240     /* bytes of stderr in a message */
 /*
  * These directories are searched after PATH.  An ssh session without a login shell often has no
- * sbin directory in PATH, but zfs is there.
+ * sbin directory in PATH, but zfs is in such a directory.
  */
 #define SYSTEM_PATH "/usr/local/sbin:/usr/sbin:/sbin"
 
@@ -182,7 +182,7 @@ static size_t read_piece(int *fd, char *piece)
 /*
  * Read both pipes until they are closed and the program has ended.  A process that the program has
  * left behind may keep the pipes open.  So after the program's end, only the bytes that are already
- * in the pipes are read.  Returns 0, or 1 if visit has ended the program, or an error.
+ * in the pipes are read.  Returns 0, or 1 if 'visit' has ended the program, or an error.
  */
 static int follow(struct tool_call *call, struct running *run, int64_t deadline, struct err *err)
 {
@@ -243,8 +243,8 @@ static bool is_blank(char c)
 }
 
 /*
- * Append the first line of stderr to a message, and the lines that go on from it because they are
- * indented.  Control characters are replaced, since the message is shown on terminals.
+ * Append the first line of stderr to a message, and the indented lines that continue it.  Control
+ * characters are replaced, since the message is shown on terminals.
  */
 static void add_said(struct buf *out, const struct buf *said)
 {

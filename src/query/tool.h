@@ -21,17 +21,17 @@ struct tool_call {
 	int64_t time_max;                /* ns */
 	const struct timed_limit *limit; /* this limit also ends the program; NULL: none */
 	/*
-	 * Called for each line of stdout, without its newline.  visit may return 1 to end the
+	 * Called for each line of stdout, without its newline.  'visit' may return 1 to end the
 	 * program without an error.  NULL: all of stdout is appended to output.
 	 */
 	int (*visit)(void *arg, struct str line, struct err *err);
 	void *arg;
-	struct buf output; /* output that is not visited; its max is a limit */
+	struct buf output; /* all of stdout, if 'visit' is NULL; output.max is a limit */
 	struct buf said;   /* the end of stderr, set by tool_run */
 };
 
 /*
- * Run the program.  Returns 0 if it ends with the status 0, or if visit has ended it.  Errors are
+ * Run the program.  Returns 0 if it ends with the status 0, or if 'visit' has ended it.  Errors are
  * ERR_UNSUPPORTED if there is no such program, ERR_SYSTEM with ETIMEDOUT or ECANCELED at the end of
  * the time limit, ERR_CORRUPT if the output is too long, and ERR_SYSTEM if the program fails.  The
  * caller releases the call in all cases.

@@ -3,13 +3,13 @@
  *
  * Both trees are walked side by side.  If the hash of a file, which is its fileprint, is the same
  * in both views, the content is unchanged, and the file is not read.  Otherwise, if the sizes are
- * the same, the file is read in both views.  If it cannot be read, its content counts as changed
- * unless size and mtime are the same.
+ * the same, the file is read in both views.  If the file cannot be read, its content counts as
+ * unchanged only if size and mtime are the same.
  *
  * Changes are reported as treediff.h describes.  This includes renames: a deleted and an added file
- * with the same content, or such directories.  To find renames, a file is read only if its size
- * occurs on both sides.  After VIEWDIFF_HELD_MAX changes, further renames are reported as deletion
- * and addition.
+ * with the same content, or two directories of this kind.  To find renames, a file is read only if
+ * its size occurs on both sides.  After VIEWDIFF_HELD_MAX changes, further renames are reported as
+ * deletion and addition.
  */
 #pragma once
 #include "query/provider.h"

@@ -14,7 +14,7 @@ struct walk {
 	unsigned depth;
 	bool deep;
 	bool stopped;
-	bool failed; /* visit returned an error */
+	bool failed; /* 'visit' returned an error */
 };
 
 int walk_stat(struct view *view, struct str path, struct arena *arena, struct entry *entry,

@@ -9,10 +9,10 @@
 typedef int (*walk_visit)(void *arg, struct str path, const struct entry *entry, struct err *err);
 
 /*
- * Visit everything below the directory base, without base itself, depth first and sorted by name.
- * If base is a file, only the file is visited.  visit returns a negative value to stop with that
- * error, or 1 to stop without an error.  Directories below base that cannot be read are skipped
- * and counted in view->unread.
+ * Visit everything below the directory 'base', without 'base' itself, depth first and sorted by
+ * name.  If 'base' is a file, only the file is visited.  'visit' returns a negative value to stop
+ * with that error, or 1 to stop without an error.  Directories below base that cannot be read are
+ * skipped and counted in view->unread.
  */
 int walk_tree(struct view *view, struct str base, walk_visit visit, void *arg, struct err *err);
 /* Visit the entries of one directory, without those below them. */

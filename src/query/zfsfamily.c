@@ -70,8 +70,8 @@ static int snapshots(
 }
 
 /*
- * This function does not check that the snapshot exists.  That is found out when its directory is
- * opened, which is much faster than a call of zfs.
+ * This function does not check that the snapshot exists.  A missing snapshot is noticed when its
+ * directory is opened.  This takes much less time than a call of zfs.
  */
 static int resolve(struct provider *provider, const char *name, struct arena *arena,
 	struct provider_snapshot *snapshot, struct err *err)

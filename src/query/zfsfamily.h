@@ -2,8 +2,8 @@
  * zfsfamily - the family "zfs": the datasets that the programs zfs and zpool report.
  *
  * zfs is called for lists and properties.  Files are read below .zfs/snapshot.  Only a call of zfs
- * shows whether a dataset exists, so the family accepts every name as that of a dataset.  So it
- * must be the last family of a registry.
+ * shows whether a dataset exists, so the family accepts every name as the name of a dataset.  For
+ * this reason it must be the last family of a registry.
  */
 #pragma once
 #include "query/family.h"
@@ -14,7 +14,7 @@
  */
 struct family *zfsfamily_new(bool trust_mountpoints);
 /*
- * Count the family as usable in any case: a person has asked for it.  Then each call says by itself
- * why zfs fails.
+ * Treat the family as usable in any case, because a person has asked for it.  If zfs fails, each
+ * call reports the reason.
  */
 void zfsfamily_require(struct family *family);

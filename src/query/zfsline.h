@@ -48,8 +48,8 @@ struct zfsline_change {
 	struct str path, new_path; /* in the buffers; new_path is only set for 'R' */
 };
 /*
- * Read a line of "zfs diff -H -F".  The paths are decoded into the two buffers, which are cleared
- * before.
+ * Read a line of "zfs diff -H -F".  The two buffers are cleared, and the paths are decoded into
+ * them.
  */
 bool zfsline_change(
 	struct str line, struct buf *path, struct buf *new_path, struct zfsline_change *out);

@@ -84,7 +84,7 @@ int zfslist_add(struct zfslist *list, const struct zfsline_snapshot *snapshot, s
 
 /*
  * Compare rows by their time.  Rows of the same second keep the order in which zfs lists them,
- * since it lists older snapshots first.  In this order their names are in the buffer.
+ * since zfs lists older snapshots first.  Their names are in the buffer in this order.
  */
 static int compare_rows(const void *a, const void *b)
 {

@@ -32,7 +32,7 @@ struct zfslist {
 	uint64_t left_out; /* number of snapshots whose names have another form */
 	struct zfslist_stamp stamp;
 	int64_t made;      /* monotonic time; 0: there is no list */
-	int64_t made_time; /* the same time by the clock that sets file times */
+	int64_t made_time; /* the same moment, by the clock that sets file times */
 	unsigned visitors; /* number of running visits; meanwhile the rows do not change */
 };
 
@@ -41,18 +41,18 @@ void zfslist_release(struct zfslist *list);
 void zfslist_forget(struct zfslist *list);
 struct zfslist_stamp zfslist_stamp_of(const struct statx *stx);
 /*
- * Ask zfs for the snapshots of a dataset, unless the list is still valid.  stamp is the present
+ * Ask zfs for the snapshots of a dataset, unless the list is still valid.  'stamp' is the present
  * stamp.
  */
 int zfslist_update(struct zfslist *list, struct family *family, const char *dataset,
 	const struct zfslist_stamp *stamp, struct err *err);
 /*
- * Add a snapshot to a list that is not sorted yet.  A temporary one is ignored, and one whose name
- * has another form is counted.
+ * Add a snapshot to a list that is not sorted yet.  A temporary snapshot is ignored.  A snapshot
+ * whose name has another form is counted.
  */
 int zfslist_add(struct zfslist *list, const struct zfsline_snapshot *snapshot, struct err *err);
 void zfslist_sort(struct zfslist *list);
-/* Visit the snapshots.  visit may return 1 to stop without an error. */
+/* Visit the snapshots.  'visit' may return 1 to stop without an error. */
 int zfslist_visit(struct zfslist *list, provider_snapshot_visit visit, void *arg, struct err *err);
 /* Fill in the snapshot with this name.  Returns false if the list does not have it. */
 bool zfslist_find(const struct zfslist *list, const char *name, struct provider_snapshot *out);

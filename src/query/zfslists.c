@@ -21,7 +21,7 @@ static bool is_of(const struct zfslists_entry *entry, struct str dataset)
 	return str_eq(str_of(entry->dataset), dataset);
 }
 
-/* zfs lists the snapshots of one dataset after each other, so the last entry is the usual one. */
+/* zfs lists all snapshots of a dataset before the next dataset, so the last entry usually fits. */
 static struct zfslists_entry *entry_of(struct zfslists *lists, struct str dataset)
 {
 	for (size_t i = lists->n; i > 0; i--)

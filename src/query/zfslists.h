@@ -1,8 +1,9 @@
 /*
  * zfslists - the snapshots of all datasets, asked for by one call of zfs.
  *
- * A method that is about all datasets would run zfs for each of them otherwise.  The lists are for
- * that one call: nothing says whether they are still right in the next one.
+ * Without these lists, a method that is about all datasets would run zfs for each dataset.  The
+ * lists are used for one call of a method, because nothing shows whether they are still correct in
+ * the next call.
  */
 #pragma once
 #include "query/zfslist.h"
@@ -19,12 +20,12 @@ struct zfslists {
 
 void zfslists_release(struct zfslists *lists);
 /*
- * Ask for all snapshots.  If they are more than one list may have (ZFSLIST_SNAPSHOTS_MAX), there
- * are no lists, and each dataset has to be asked about.
+ * Ask for all snapshots.  If there are more snapshots than one list may have
+ * (ZFSLIST_SNAPSHOTS_MAX), no lists are made, and zfs has to be run for each dataset.
  */
 int zfslists_make(struct zfslists *lists, struct family *family, struct err *err);
 /*
- * Replace list by that of a dataset, and sort it.  Returns false if there are no lists, or if that
- * of the dataset was taken before.
+ * Set *list to the list of a dataset, and sort it.  Returns false if no lists were made, or if the
+ * list of this dataset was taken before.
  */
 bool zfslists_take(struct zfslists *lists, const char *dataset, struct zfslist *list);

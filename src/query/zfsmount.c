@@ -50,7 +50,7 @@ static bool is_mount_of(const struct zfsmount_entry *entry, const char *source)
 	return !strcmp(entry->source, source) && !strcmp(entry->root, "/");
 }
 
-/* Whether the directory has the device of a mount of source. */
+/* Whether the directory has the device of a mount whose source is 'source'. */
 static bool has_device(
 	const struct zfsmount_table *table, const struct statx *stx, const char *source)
 {
@@ -70,7 +70,7 @@ static bool is_on_zfs(int fd)
 	return fstatfs(fd, &fs) == 0 && (uint32_t)fs.f_type == ZFS_MAGIC;
 }
 
-/* Whether fd is on the file system that is mounted from source. */
+/* Whether fd is on the file system that is mounted from 'source'. */
 static bool is_of(int fd, const struct zfsmount_table *table, const char *source)
 {
 	struct statx stx;
@@ -127,8 +127,8 @@ static int refuse_point(const struct zfsmount *mount, struct str value, struct e
 }
 
 /*
- * Set mount->point to the mountpoint that zfs reports.  This only works with trust.  Without trust,
- * the function always fails, with an error that explains why nothing is mounted.
+ * Set mount->point to the mountpoint that zfs reports.  This works only if mount->trust is set.
+ * Otherwise the function always fails, with an error that explains why nothing is mounted.
  */
 static int ask_point(struct zfsmount *mount, struct err *err)
 {
@@ -228,7 +228,10 @@ static int refuse_root(
 	if (r == 0 && !S_ISDIR(stx.stx_mode))
 		return err_set(
 			err, ERR_DENIED, "'%s@%s' is not a directory", mount->dataset, snapshot);
-	/* If ZFS cannot mount the snapshot, it gives ELOOP, which at_open reports as a symlink. */
+	/*
+	 * If ZFS cannot mount the snapshot, opening it gives ELOOP, which at_open reports as a
+	 * symlink.
+	 */
 	if (why->code == ERR_DENIED || why->errno_value == ELOOP)
 		return err_set(err, ERR_NOT_FOUND,
 			"the snapshot '%s@%s' cannot be mounted; it may have been destroyed",
@@ -237,12 +240,12 @@ static int refuse_root(
 		snapshot, why->text);
 }
 
-/* Check that root is the root of the snapshot. */
+/* Check that 'root' is the root directory of the snapshot. */
 static int prove_root(const struct zfsmount *mount, int root, const char *snapshot, struct err *err)
 {
 	owned_mem char *source = mem_printf("%s@%s", mount->dataset, snapshot);
 
-	/* After the table was read, the kernel may have mounted the snapshot. */
+	/* The kernel may have mounted the snapshot after the table was read. */
 	if (is_of(root, mount->table, source) ||
 		(is_on_zfs(root) && read_table(mount->table, err) >= 0 &&
 			is_of(root, mount->table, source)))

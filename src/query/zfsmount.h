@@ -2,8 +2,8 @@
  * zfsmount - finds the place where a ZFS dataset is mounted, and opens the roots of its snapshots.
  *
  * The snapshots of a mounted dataset are below .zfs/snapshot of its mountpoint.  The kernel mounts
- * a snapshot there when its root is opened.  A descriptor of .zfs/snapshot stays open for one call,
- * and no longer, because a file system with an open directory cannot be unmounted.
+ * a snapshot there when its root is opened.  A descriptor of .zfs/snapshot stays open only for one
+ * call, because a file system with an open directory cannot be unmounted.
  *
  * A root is accepted only after a check: its file system must be ZFS, and /proc/self/mountinfo must
  * have a mount of its device with the name of the snapshot.  So a plain directory with such a path

@@ -54,7 +54,9 @@ static void begin_fact(struct reading *reading, enum pool_fact which, struct str
 	buf_add(&reading->fact, value.ptr, value.len);
 }
 
-/* Split "  scan: none requested" at its colon.  Returns false if the line has no such form. */
+/*
+ * Split "  scan: none requested" at its colon.  Returns false if the line does not have this form.
+ */
 static bool split_fact(struct str line, struct str *key, struct str *value)
 {
 	const char *colon = line.len ? memchr(line.ptr, ':', line.len) : NULL;

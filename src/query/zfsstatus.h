@@ -13,8 +13,8 @@
 #define ZFSSTATUS_DEVICES_MAX 65536 /* maximum number for one pool */
 
 /*
- * Call visit for each pool.  The texts of a pool are in arena or in text.  visit may return 1 to
- * stop without an error.  Fails with ERR_CORRUPT if text is not empty but names no pool.
+ * Call visit for each pool.  The texts of a pool are in 'arena' or in 'text'.  'visit' may return 1
+ * to stop without an error.  Fails with ERR_CORRUPT if 'text' is not empty but names no pool.
  */
 int zfsstatus_read(
 	struct str text, struct arena *arena, pool_status_visit visit, void *arg, struct err *err);
