@@ -5,8 +5,7 @@
  * will change are saved first.  The observer is not told whether the call succeeds.  The state of
  * the files afterwards usually shows this.
  *
- *	observer.c    decides when a call is examined: at once, or later while the program goes
- *	on
+ *	observer.c    decides when a call is examined: at once, or while the program goes on
  *	syscalls.c    the table of calls: which arguments are paths, and what kind of call it is
  *	effects.c     what each kind of call does to its files
  *	callview.c    which files a call names: reads the program's memory and its descriptors
