@@ -29,7 +29,7 @@ struct regex {
 	pcre2_code *dfa_code; /* the pattern for match_dfa; NULL: not possible */
 	pcre2_match_data *data;
 	pcre2_match_context *match;
-	size_t seen; /* bytes searched while interpreted */
+	size_t seen; /* bytes that the interpreter has searched */
 };
 
 /* mem_alloc ends the program when memory runs out, so pcre2 never sees a failure. */

@@ -293,8 +293,7 @@ static struct box find_meeting_point(struct search *search, struct box box)
 	ptrdiff_t *forward = search->forward + REACH + 1;
 	ptrdiff_t *backward = search->backward + REACH + 1;
 	const ptrdiff_t width = box.x1 - box.x0, height = box.y1 - box.y0;
-	const ptrdiff_t shift = width - height; /* number of the forward diagonal that is backward
-						 * diagonal 0 */
+	const ptrdiff_t shift = width - height; /* forward diagonal that is backward diagonal 0 */
 	const bool odd = shift & 1;             /* the length of a shortest path is odd */
 
 	/*

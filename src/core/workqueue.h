@@ -65,8 +65,7 @@ uint64_t workqueue_add(struct workqueue *queue, const void *item, size_t len, si
 /* A member of an object that can be in the queue only once at a time. */
 struct workqueue_once {
 	_Atomic bool queued;      /* the object is in the queue, and its work has not begun */
-	_Atomic unsigned pending; /* how often the object was queued, minus how often its work
-				   * ended */
+	_Atomic unsigned pending; /* times queued, minus times the work has ended */
 };
 
 /*

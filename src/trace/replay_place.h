@@ -7,8 +7,7 @@
 #include "trace/replay_cover.h"
 
 struct replay_place {
-	int parent, dir;   /* descriptors of the temporary directory ('dir') and of the directory
-			    * that contains it */
+	int parent, dir;   /* the temporary directory ('dir') and the directory that contains it */
 	char *path, *name; /* absolute path of the temporary directory, and its name in 'parent' */
 };
 

@@ -27,7 +27,7 @@ struct trace_request {
 	const char *ignore;
 	enum pqwrite_codec codec;
 	bool has_read_limit; /* read_limit is set; otherwise the limit is RECORDER_READ_LIMIT */
-	uint64_t read_limit; /* of a larger file that is only read, only a digest is made */
+	uint64_t read_limit; /* a larger file that is only read gets only a digest */
 	char *const *argv;   /* ends with NULL */
 };
 
@@ -48,8 +48,7 @@ struct trace_result {
 	bool complete;
 	const char *first_reason; /* why the bundle is incomplete; NULL: the bundle is complete */
 	const char *instead;      /* path of the bundle, if a file had the name in 'output' */
-	struct err unsaved;       /* why the bundle could not be written; code 0: the bundle was
-				   * written */
+	struct err unsaved;       /* why the bundle was not written; code 0: it was written */
 	struct arena arena;       /* memory of the texts above */
 };
 

@@ -21,8 +21,7 @@ struct root {
 
 struct gate {
 	const struct policy *policy;
-	struct root *roots; /* sorted: the root with the shortest name, which contains most files,
-			     * comes first */
+	struct root *roots; /* sorted: the shortest name, which has most files below it, first */
 	size_t n, cap;
 	char *given, *workspace;
 	pthread_mutex_t telling;

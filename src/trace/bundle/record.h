@@ -88,7 +88,7 @@ struct record {
 	 * process was not saved
 	 */
 	bool overtaken;
-	/* record of another path of the file, which has the content before the command */
+	/* record under another path of the file; that record has the content before the command */
 	struct record *alias;
 	struct record *next_linked; /* next record in a bucket of recorder.linked */
 	/* next record in a bucket of recorder.named; belongs to the thread that looks at files */

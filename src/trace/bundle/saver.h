@@ -27,7 +27,7 @@ struct saver;
 
 struct saver_job {
 	int fd_take;      /* the open file, which the saver closes */
-	const char *path; /* path of the file for the text of reasons */
+	const char *path; /* path of the file, for messages */
 	const char *key;  /* key of the row; must live as long as the saver */
 	struct filestate *state;
 	bool digest; /* make only the digest of the content */
