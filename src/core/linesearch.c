@@ -60,7 +60,7 @@ static size_t class_length(struct str text)
 }
 
 /*
- * Returns the length of the group at the start of text.  Returns 0 if the group has no end, or
+ * Returns the length of the group at the start of a text.  Returns 0 if the group has no end, or
  * contains "(*", "\Q" or any "(?"  except "(?:".  These change how the rest of the pattern is read.
  */
 static size_t group_length(struct str text)

@@ -233,7 +233,7 @@ struct glob {
 
 /*
  * The patterns that follow an alternative in braces: first the rest behind its closing brace, then
- * the rest behind the braces around that, and so on outwards.
+ * the rest behind the next outer braces, and so on.
  */
 struct rest {
 	struct str pattern;

@@ -2,7 +2,7 @@
  * How it works, in the order of the calls:
  *
  *   split     both contents into lines; a line includes its newline, so a last
- *             line without one differs from the same line with one
+ *             line without a newline differs from the same line with a newline
  *   trim      the common lines at both ends
  *   intern    give equal lines equal numbers, and set aside lines that only one
  *             side has, since these are changed in any case
@@ -11,9 +11,9 @@
  *             search from both corners at once until the searches meet, split
  *             there, and do the same for both halves
  *   gather    the marks of changed lines into hunks
- *   settle    hunks that could as well stand some lines higher or lower: join
- *             such a hunk to a neighbour if it can touch one, else move it down
- *             as far as possible, as diff(1) does
+ *   settle    hunks that would be right some lines higher or lower, too: join
+ *             such a hunk to a hunk that it can touch, or else move it down as
+ *             far as possible, as diff(1) does
  *
  * In the edit graph, x counts lines of a, and y counts lines of b.  An edge to the right deletes a
  * line of a, an edge down inserts a line of b, and a diagonal edge keeps a line.  Diagonals are

@@ -259,7 +259,7 @@ static bool parse_unix(const char *p, struct moment *moment)
 	return true;
 }
 
-/* Scan Z, +hh, +hhmm or +hh:mm.  *offset becomes the seconds to subtract to get UTC. */
+/* Scan Z, +hh, +hhmm or +hh:mm.  *offset becomes the number of seconds to subtract to get UTC. */
 static bool scan_offset(const char **p, int64_t *offset)
 {
 	int64_t hours, minutes = 0;

@@ -3,7 +3,7 @@
  *
  * The parent makes the plan, forks the child, waits for it, compares the bundles and cleans up.
  * The child enters the namespaces, restores the state before the command, and traces the command.
- * It writes the new bundle into the temporary directory, which both processes can access.
+ * The child writes the new bundle into the temporary directory, which both processes can access.
  */
 #include "trace/replay.h"
 

@@ -45,7 +45,7 @@ int workerrun_check(const struct workerrun_request *request, struct err *err);
 int workerrun_main(const struct workerrun_request *request, const struct workerrun_face *face,
 	struct err *err);
 
-/* The plan of a worker, the same for all workers of a pool. */
+/* The settings of a worker.  All workers of a pool have the same settings. */
 struct workerrun {
 	const struct policy *policy;
 	const char *given; /* absolute path that was given for the workspace, or NULL */

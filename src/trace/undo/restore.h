@@ -11,7 +11,7 @@
  *
  *	restore_plan.c   decides what to do with each path
  *	restore_see.c    reads the present state of a path, and compares it with the bundle
- *	restore_move.c   renames things, such as .git, back to their old places
+ *	restore_move.c   renames .git and other things (see below) back
  *	restore_apply.c  carries the plan out, in the right order
  *	restore_make.c   makes files under temporary names and renames them into place
  *	restore_attr.c   sets owner, mode, time and extended attributes

@@ -2,7 +2,7 @@
  * Carries out a plan in this order:
  *
  * 1. Remove paths that have to be removed, the deepest first.  Directories out of which a thing
- *    will be renamed are kept for now.
+ *    (restore.h) will be renamed are kept for now.
  * 2. Make directories, the upper ones first.
  * 3. Rename things without a record.  Then remove the directories out of which these things were
  *    renamed.
@@ -296,8 +296,8 @@ static int run_stage(struct restore *restore, enum stage stage, struct err *err)
 }
 
 /*
- * Rename the things whose places are free.  If 'exchange' is set, exchange one thing with the thing
- * that is in its place.  Returns the number of renamed things, or a negative error.
+ * Rename the things (restore.h) whose places are free.  If 'exchange' is set, exchange one thing
+ * with the thing that is in its place.  Returns the number of renamed things, or a negative error.
  */
 static int move_some(struct restore *restore, bool exchange, struct err *err)
 {

@@ -86,7 +86,7 @@ static int choose_move(struct restore *restore, struct restore_move *move, struc
 	return 0;
 }
 
-/* Skip a rename if a file is in its target place and will not be renamed away. */
+/* Skip a rename if the target name belongs to a file that will not be renamed away. */
 static void check_places(struct restore *restore)
 {
 	for (size_t i = 0; i < restore->n_moves; i++) {
