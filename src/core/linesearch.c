@@ -167,7 +167,7 @@ void linesearch_required(struct str pattern, struct buf *out, bool *all)
 	buf_release(&reading.run);
 }
 
-/* --------------------------------------------------------------- many lines */
+/* --------------------------------------------- searching many lines at once */
 
 /*
  * Whether a search in many lines at once finds the same lines as a search in each line alone.  This

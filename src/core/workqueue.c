@@ -83,7 +83,7 @@ static bool take_items(struct workqueue *queue)
 	return queue->taken.len > 0;
 }
 
-/* --- the thread --- */
+/* --- functions of the queue's thread --- */
 
 /*
  * Work on the items in 'taken' until all are done or the queue is held.  The caller has locked the
@@ -135,7 +135,7 @@ static void *workqueue_thread(void *arg)
 	return NULL;
 }
 
-/* --- the producer --- */
+/* --- functions for the producer --- */
 
 void workqueue_init(struct workqueue *queue, void (*work)(void *arg, const void *item), void *arg)
 {

@@ -341,7 +341,7 @@ static int open_allowed(struct gate *gate, enum verdict_access access, const cha
 	return fd < 0 ? open_failed(gate, access, path, -fd, err) : fd;
 }
 
-/* ---------------------------------------------------------------- for reading */
+/* -------------------------------------------------------- opening for reading */
 
 void gate_file_release(struct gate_file *file)
 {
@@ -421,7 +421,7 @@ int gate_content(int dir, const char *name, struct stat *st)
 	return reopen(&fd, 0);
 }
 
-/* ---------------------------------------------------------------- for writing */
+/* -------------------------------------------------------- opening for writing */
 
 void gate_place_release(struct gate_place *place)
 {

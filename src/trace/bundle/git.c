@@ -341,7 +341,7 @@ void git_close(struct git *git)
 	free(git);
 }
 
-/* --- HEAD against the index --- */
+/* --- comparing HEAD with the index --- */
 
 /* Look up the tree of a directory in HEAD.  The tree is kept for other files in the directory. */
 static int enter_dir(struct git *git, struct str dir, struct err *err)
@@ -387,7 +387,7 @@ static int is_in_head(struct git *git, const git_index_entry *entry, struct err 
 	       lib.git_oid_equal(lib.git_tree_entry_id(found), &entry->id);
 }
 
-/* --- the file against the index --- */
+/* --- comparing the file with the index --- */
 
 static int time_cmp(int64_t s1, uint32_t ns1, int64_t s2, uint32_t ns2)
 {

@@ -412,7 +412,7 @@ static void write_kept(struct json *out, const struct manifest *manifest)
 	json_close(out);
 }
 
-/* --- all of it --- */
+/* --- the whole manifest --- */
 
 static void write_command(struct json *out, char *const *command)
 {

@@ -48,7 +48,7 @@ struct saver {
 	char *piece;
 };
 
-/* --- the thread --- */
+/* --- functions of the saver's thread --- */
 
 static void stop_saving(struct saver *saver, const struct err *err)
 {
@@ -338,7 +338,7 @@ static void run_job(void *arg, const void *item)
 	close_fd(&job.fd_take);
 }
 
-/* --- the other threads --- */
+/* --- functions for other threads --- */
 
 struct saver *saver_new(
 	int dirfd, enum pqwrite_codec codec, struct reasons *reasons, struct err *err)

@@ -45,7 +45,7 @@ struct passing {
 	const char *data;
 };
 
-/* --- rules --- */
+/* --- rules for calls --- */
 
 #define ANY (-1)
 
@@ -107,7 +107,7 @@ static int make_rules(int rules, struct err *err)
 	return r;
 }
 
-/* --- loading --- */
+/* --- loading the programs --- */
 
 static int make_maps(struct passing *passing, struct err *err)
 {
@@ -269,7 +269,7 @@ int passing_attach(struct passing *passing, struct err *err)
 	return 0;
 }
 
-/* --- reading --- */
+/* --- reading the ring --- */
 
 int passing_fd(const struct passing *passing)
 {

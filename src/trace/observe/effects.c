@@ -525,7 +525,7 @@ static void note_ptrace(struct callview *view)
 			(int)view->tracee->pid);
 }
 
-/* --- the table --- */
+/* --- the table of effects --- */
 
 static const struct effect {
 	/* NULL: the operations 'ops' are noted for the first path of the call */

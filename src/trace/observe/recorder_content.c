@@ -170,7 +170,7 @@ void recorder_content_keep(struct recorder *recorder, struct record *record)
 	recorder_look_soon(recorder, record);
 }
 
-/* --- changes by other names --- */
+/* --- changes under other names --- */
 
 /*
  * Note the operations ops for all names of the file that have a record, and add the number of these

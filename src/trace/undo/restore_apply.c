@@ -336,7 +336,7 @@ static int move_all(struct restore *restore, struct err *err)
 	return count;
 }
 
-/* -------------------------------------------------- directories, at the end */
+/* ----------------------------------- directories, at the end of the restore */
 
 /*
  * Set the attributes of directories that have a step.  If 'early' is set, the restore has ended
@@ -362,7 +362,7 @@ static int finish_dirs(struct restore *restore, bool early, struct err *err)
 	return 0;
 }
 
-/* ---------------------------------------------------------------- the whole */
+/* -------------------------------------------------------- the whole restore */
 
 static void count_results(struct restore *restore)
 {

@@ -306,7 +306,7 @@ void restore_dir_take_over(struct restore *restore)
 	}
 }
 
-/* --------------------------------------------------------------------- the end */
+/* ----------------------------------------------------- at the end of a restore */
 
 /*
  * Finish a directory that was entered.

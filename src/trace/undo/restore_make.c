@@ -59,7 +59,7 @@ int restore_make_check(const struct restore *restore, const struct restore_step 
 	return is_as_seen(restore, step, dir, name) ? 0 : err_set(err, ERR_BUSY, CHANGED_MEANWHILE);
 }
 
-/* --------------------------------------------------- under a temporary name */
+/* ---------------------------------------------- files under temporary names */
 
 /* A file whose content is being written.  Blocks of zeros are left out and become holes. */
 struct filling {
@@ -366,7 +366,7 @@ int restore_make_finish(struct restore *restore,
 	return rc;
 }
 
-/* ------------------------------------------------------------- a directory */
+/* ------------------------------------------------------ making a directory */
 
 int restore_make_dir(struct restore *restore, struct restore_step *step, struct err *err)
 {
