@@ -35,8 +35,8 @@ size_t chunk_cut(const void *bytes, size_t len)
 		return len;
 	pthread_once(&once, fill_gear);
 	/*
-	 * A cut before the average size needs more zeros than a cut after it, so sizes stay near
-	 * the average.
+	 * A cut before the average size needs more zero bits in the hash than a cut after that
+	 * size. So the sizes of chunks stay near the average.
 	 */
 	for (; i < middle; i++) {
 		hash = (hash << 1) + gear[p[i]];

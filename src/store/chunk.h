@@ -1,13 +1,13 @@
 /*
  * chunk - decides where a large file is cut into chunks, so that a small edit changes few cuts.
  *
- * The cuts depend on the content.  A gear hash is a rolling hash of the last bytes.  A cut is made
- * where the top bits of this hash are zeros, at least CHUNK_MIN and at most CHUNK_MAX bytes after
- * the previous cut.  More zeros are needed before the average size than after it, so sizes stay
- * near the average.
+ * The cuts depend on the content.  A gear hash is a rolling hash of the bytes that were read last.
+ * A cut is made where the top bits of this hash are zeros.  The distance between two cuts is at
+ * least CHUNK_MIN and at most CHUNK_MAX bytes.  More zero bits are needed before the average size
+ * than after that size, so sizes stay near the average.
  *
- * The table of the hash is generated from a constant.  It is part of the format: with another table
- * the same file would be cut, and so named, differently.
+ * The table of the hash is generated from a constant.  The table is part of the format: another
+ * table would cut the same file at other places, and so change its name.
  */
 #pragma once
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #define CHUNK_MAX ((size_t)4 << 20)
 
 /*
- * Returns the length of the first chunk.  bytes has the next CHUNK_MAX bytes of a file, or all that
- * are left of it.
+ * Returns the length of the first chunk.  The parameter 'bytes' points to the next CHUNK_MAX bytes
+ * of a file, or to all remaining bytes.
  */
 size_t chunk_cut(const void *bytes, size_t len);

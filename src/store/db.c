@@ -18,25 +18,26 @@
 
 #define CACHED_QUERIES 256
 #define BUSY_MS 30000
-/* while the database is in use, a longer log is copied into the main file */
+/* a log of this many pages is copied into the main file while the database is in use */
 #define LOG_PAGES_RUNNING 2000
-#define LOG_PAGES_CLOSED 400 /* when the database is closed, a longer log is emptied */
+#define LOG_PAGES_CLOSED 400 /* a log of this many pages is emptied on closing */
 #define LOG_HEADER 32
 /* An emptied log may keep this many bytes, which is more than LOG_PAGES_CLOSED pages. */
 #define LOG_KEPT (1 << 20)
 /*
- * SQLite truncates a file to this size only to make the index of its log (the -shm file) invalid.
+ * SQLite truncates the index of its log (the -shm file) to this size when the index becomes
+ * invalid.  No other file is truncated to this size.
  */
 #define INDEX_CUT 3
 #define INDEX_KEPT (64 << 10)
 /*
- * The page size of a new database.  It is small, since a commit writes about ten pages to the log,
- * even if they contain little.
+ * The page size of a new database.  It is small, since even a commit of few bytes writes about ten
+ * pages to the log.
  */
 #define PAGE_SIZE "2048"
 /*
- * Free pages are returned to the file system when there are at least SHRINK_MIN of them, and when
- * at least one page in SHRINK_SHARE is free.  Returning SHRINK_STEP pages takes about 10 ms.
+ * Free pages are returned to the file system when at least SHRINK_MIN pages, and at least one page
+ * in SHRINK_SHARE, are free.  Returning SHRINK_STEP pages takes about 10 ms.
  */
 #define SHRINK_MIN 128
 #define SHRINK_SHARE 8
@@ -71,7 +72,7 @@ struct db {
  * full.  After such a failure, SQLite opens the file for reading and forgets the errno.
  */
 static _Thread_local int open_errno;
-static _Thread_local bool made_file; /* a file was made after a directory was last synced */
+static _Thread_local bool made_file; /* a file was made since the last sync of a directory */
 
 static int watched_open(const char *path, int flags, int mode)
 {
@@ -89,9 +90,9 @@ static int watched_open(const char *path, int flags, int mode)
 
 /*
  * Replaces SQLite's function that opens a directory to sync it.  After the first sync of a log,
- * SQLite also syncs the directory, in case the log is a new file.  The log is nearly always an old
- * file.  So if no file was made, this function returns SQLITE_CANTOPEN, and SQLite skips the sync.
- * That saves a third of a commit's syncs.
+ * SQLite also syncs the directory, in case the log is a new file.  Nearly always the log existed
+ * already.  So if no file was made, this function returns SQLITE_CANTOPEN, and SQLite skips the
+ * sync.  That saves a third of a commit's syncs.
  */
 static int watched_directory(const char *path, int *fd)
 {
@@ -120,13 +121,13 @@ static bool is_log(int fd)
 }
 
 /*
- * Empty the log after it has been copied into the main file.  SQLite would truncate the log.  Here
- * the header of the log is overwritten instead, because a log without a header counts as empty,
- * too.  A sync of a file that was overwritten costs half as much as a sync of a file that has
- * grown.
+ * Empty the log after it has been copied into the main file.  SQLite would truncate the log.  This
+ * function overwrites the header of the log instead, because a log without a header counts as
+ * empty, too.  A sync of a file that was overwritten costs half as much as a sync of a file that
+ * has grown.
  *
- * SQLite syncs the next header before the frames behind it.  So after a crash before that sync, the
- * log is either whole or empty, and never a part.
+ * SQLite syncs the next header before the frames behind it.  After a crash before that sync, the
+ * log is either complete or empty.
  */
 static int empty_log(int fd)
 {
@@ -140,9 +141,9 @@ static int empty_log(int fd)
 }
 
 /*
- * Make the index of the log invalid.  The index is shared memory.  The first process that opens it
- * would truncate it to INDEX_CUT bytes.  This function fills the index with zeros instead.  Zeros
- * make the index invalid, too, and need no new blocks on a full disk.
+ * Make the index of the log invalid.  The index is shared memory.  SQLite would truncate the index
+ * to INDEX_CUT bytes in the first process that opens the database.  This function fills the index
+ * with zeros instead.  Zeros make the index invalid, too, and need no new blocks on a full disk.
  */
 static int empty_index(int fd)
 {
@@ -164,9 +165,9 @@ static int watched_truncate(int fd, off_t size)
 
 /*
  * Map a file of shared memory and reserve its blocks now.  SQLite reserves the blocks of an index
- * by writing one byte in each page.  If blocks are smaller than pages and the disk is full, a later
- * access to the rest of a page would kill the process by a signal.  So all pages are written here,
- * where a full disk is an error.
+ * by writing one byte in each page.  If blocks are smaller than pages, the rest of a page has no
+ * block yet.  On a full disk, an access to that rest would kill the process by a signal.  So all
+ * pages are written here, where a full disk is an error.
  */
 static void *watched_mmap(void *at, size_t len, int prot, int flags, int fd, off_t offset)
 {
@@ -272,12 +273,12 @@ static int after_commit(void *arg, sqlite3 *handle, const char *name, int pages)
 }
 
 /*
- * Keep the log when the last connection closes.  To make, copy and remove the log each time would
- * be four of the six syncs of a small commit.
+ * Keep the log when the last connection closes.  Making, copying and removing the log for each
+ * small commit would take four of the six syncs of that commit.
  *
- * A long log has a disadvantage: the first process that opens the database reads all of it,
- * including the part that has been copied.  So db_close empties a long log.  Emptying costs two
- * syncs in this commit and two in the next one, so it is done only for a long log.
+ * A long log has a disadvantage.  The first process that opens the database reads all of the log,
+ * even the part that has been copied.  So db_close empties a long log.  Emptying costs two syncs in
+ * this commit and two in the next one, so it is done only for a long log.
  */
 static void keep_log(struct db *db)
 {
@@ -413,11 +414,11 @@ static bool has_log(const char *path)
 }
 
 /*
- * Open a database for reading.  The write-ahead log needs a file of shared memory, which this
- * process may be unable to make: the database may be a read-only copy, or belong to another user.
- * In that case the database is opened with the option 'immutable', so that SQLite reads only the
- * main file.  This is correct only if every transaction of the log has been copied into the main
- * file.
+ * Open a database for reading.  The write-ahead log needs a file of shared memory.  This process
+ * may be unable to make that file, since the database may be a read-only copy, or belong to another
+ * user.  In that case the database is opened with the option 'immutable', so that SQLite reads only
+ * the main file.  This is correct only if every transaction of the log has been copied into the
+ * main file.
  */
 static int open_read_only(struct db *db, const char *path, struct err *err)
 {
@@ -442,8 +443,8 @@ static int open_read_only(struct db *db, const char *path, struct err *err)
 }
 
 /*
- * Open a database with an empty name.  SQLite makes a file without a name for it when one is
- * needed.
+ * Open a database with an empty name.  SQLite keeps this database in memory, and makes a file
+ * without a name when the database outgrows the cache.
  */
 static int open_temporary(struct db *db, struct err *err)
 {

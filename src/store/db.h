@@ -23,9 +23,9 @@ enum db_flags {
 	DB_CREATE = 1 << 0,
 	DB_READ_ONLY = 1 << 1, /* for reading only; also works on a read-only file system */
 	/*
-	 * A private database without a name, for which path is ignored.  It is written to a file
-	 * only when it outgrows the cache, and it is gone after db_close or a crash.  It has no
-	 * journal, so no transaction can be rolled back.
+	 * A private database without a name.  db_open ignores its parameter 'path'.  The database
+	 * is written to a file only when it outgrows the cache, and it is gone after db_close or a
+	 * crash.  It has no journal, so no transaction can be rolled back.
 	 */
 	DB_TEMP = 1 << 2,
 };
@@ -37,8 +37,8 @@ void db_close(struct db *db);
 int db_exec(struct db *db, const char *sql, struct err *err);
 
 /*
- * Bind the parameters of a query.  The query is prepared first if this is its first use.  types has
- * one letter for each parameter:
+ * Bind the parameters of a query.  The query is prepared first if this is its first use.  The
+ * string 'types' has one letter for each parameter:
  *
  *	i int64_t   t const char * (NULL binds null)   b const void *, size_t   n null
  *
@@ -47,8 +47,8 @@ int db_exec(struct db *db, const char *sql, struct err *err);
  */
 struct db_query *db_query(struct db *db, struct err *err, const char *sql, const char *types, ...);
 /*
- * Get the next row.  Returns 1, 0 if there are no more rows, or a negative error.  If query is NULL
- * because db_query failed, db_step returns the error of db_query, which err still has.
+ * Get the next row.  Returns 1, 0 if there are no more rows, or a negative error.  If the query is
+ * NULL because db_query failed, db_step returns the error that db_query has stored in *err.
  */
 int db_step(struct db_query *query, struct err *err);
 void db_done(struct db_query *query);
@@ -65,7 +65,7 @@ int db_number(
 /* Return a column of the current row.  Texts and bytes are valid until the next db_step. */
 int64_t db_int(struct db_query *query, int column);
 struct str db_bytes(struct db_query *query, int column);
-const char *db_text(struct db_query *query, int column); /* returns NULL for null */
+const char *db_text(struct db_query *query, int column); /* returns NULL if the column is null */
 bool db_is_null(struct db_query *query, int column);
 
 int64_t db_changed(struct db *db); /* number of rows that the last db_run has changed */
@@ -85,7 +85,7 @@ int db_end(struct db *db, int r, struct err *err);
 bool db_in_transaction(struct db *db);
 /*
  * Copy the log into the main file.  The log is also emptied, unless another process is reading it.
- * Call this after writing much.  No other process has to wait.
+ * Call this after many writes.  No other process has to wait.
  */
 void db_checkpoint(struct db *db);
 /*
@@ -101,7 +101,7 @@ void db_defer_checkpoints(struct db *db, bool on);
  */
 void db_shrink(struct db *db, void (*pause)(void *arg), void *arg);
 /*
- * Run SQLite's own consistency check.  Returns ERR_CORRUPT, with the first problem in its message,
- * if the check finds any.
+ * Run SQLite's own consistency check.  If the check finds problems, ERR_CORRUPT is returned, and
+ * the message has the first problem.
  */
 int db_check(struct db *db, struct err *err);

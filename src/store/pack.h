@@ -44,11 +44,11 @@ int pack_decode(const uint8_t in[PACK_HEADER], struct pack_record *record, struc
 
 /*
  * Decode one record, which is a header and the stored bytes behind it.  The stored bytes are
- * expanded to the raw bytes, checked against the hash, and appended to out.
+ * expanded to the raw bytes, checked against the hash, and appended to *out.
  */
 int pack_unpack(const void *bytes, size_t len, struct pack_record *record, struct buf *out,
 	struct err *err);
 
-/* Write the file name of a pack, such as "00000007.pack", into out, and return out. */
+/* Write the file name of a pack, such as "00000007.pack", into 'out', and return 'out'. */
 #define PACK_NAME_MAX 16
 const char *pack_name(uint32_t id, char out[PACK_NAME_MAX]);

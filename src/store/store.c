@@ -39,7 +39,7 @@ const char store_schema[] =
 
 /*
  * Make a lock that spins for a moment before it sleeps.  Each thread holds the lock for a few
- * microseconds only, so to sleep and wake up would take longer than to spin.
+ * microseconds only, so sleeping would take longer than spinning.
  */
 static void init_lock(pthread_mutex_t *lock)
 {
@@ -106,7 +106,7 @@ static bool key_eq(const struct object_key *a, const struct object_key *b)
 	return a->type == b->type && hash_eq(&a->hash, &b->hash);
 }
 
-/* Returns the slot of key, or the free slot in which to put it. */
+/* Returns the slot that has the key, or the free slot for a key that is in no slot yet. */
 static struct store_pending *pending_slot(struct store *store, const struct object_key *key)
 {
 	size_t mask = store->pending_cap - 1;
@@ -295,7 +295,7 @@ static void cache_add(
 }
 
 /*
- * Read the header and the stored bytes of an object, and append both to out.  *place is set to the
+ * Read the header and the stored bytes of an object, and append both to *out.  *place is set to the
  * place of the record.
  */
 static int read_record(struct store *store, const struct object_key *key, struct buf *out,
@@ -420,7 +420,7 @@ static int take_last_pack(struct store *store, uint32_t *last, struct err *err)
 		/*
 		 * Bytes behind the recorded end of the pack come from a killed writer.  Before they
 		 * are cut off, store_seal_locked makes sure that the killed writer's rows for them
-		 * cannot appear in the database.  That is impossible inside a transaction.
+		 * cannot appear in the database.  Inside a transaction this cannot be done.
 		 */
 		if (db_in_transaction(store->db))
 			return 0;
@@ -590,7 +590,7 @@ int store_put(struct store *store, enum object_type type, const void *bytes, siz
 	pthread_mutex_lock(&store->lock);
 	int r = store->broken.code ? fail_broken(store, err) : store_find(store, &key, &place, err);
 	/*
-	 * Claim the key before the object is written, so that a second thread with the same content
+	 * Claim the key before the object is written.  A second thread with the same content then
 	 * neither waits nor stores the content again.
 	 */
 	if (r == 0)
@@ -641,8 +641,9 @@ static int compare_pending(const void *a, const void *b)
 }
 
 /*
- * Returns the SQL that inserts the row of an object, or that changes its place while a sweep moves
- * objects.  The insertion does nothing if another process has inserted a row for the object.
+ * Returns the SQL that inserts the row of an object.  While a sweep moves objects, the SQL changes
+ * the place in the row instead.  The insertion does nothing if another process has inserted a row
+ * for the object.
  */
 static const char *row_statement(const struct store *store, size_t batch)
 {
@@ -685,8 +686,8 @@ static int insert_rows(struct store *store, struct err *err)
 			(int64_t)row->place.offset, (int64_t)row->place.stored,
 			(int64_t)row->place.raw);
 		/*
-		 * If another process has inserted a row for the same object before, the copy of
-		 * this process has no row, and gc removes the copy.
+		 * If another process has already inserted a row for the same object, the copy of
+		 * this process has no row, and gc will remove the copy.
 		 */
 		if (r >= 0 && !db_changed(store->db)) {
 			store->unflushed.objects--;
@@ -809,8 +810,8 @@ int store_flush_locked(struct store *store, struct err *err)
 }
 
 /*
- * Call the function work while holding the lock.  If it fails, the store is broken, and all later
- * calls of do_locked fail.
+ * Call a function while holding the lock.  If the function fails, the store is broken, and all
+ * later calls of do_locked fail.
  */
 static int do_locked(
 	struct store *store, int (*work)(struct store *store, struct err *err), struct err *err)

@@ -45,7 +45,7 @@ void store_close(struct store *store);
  */
 int store_put(struct store *store, enum object_type type, const void *bytes, size_t len,
 	struct hash *hash, struct err *err);
-/* Append the raw bytes of an object to out, after checking them against the hash. */
+/* Append the raw bytes of an object to *out, after checking them against the hash. */
 int store_get(struct store *store, enum object_type type, const struct hash *hash, struct buf *out,
 	struct err *err);
 /* Returns 1 if the store has the object, 0 if not, or a negative error. */
@@ -59,7 +59,7 @@ void store_reading_begin(struct store *store);
 void store_reading_end(struct store *store);
 /*
  * Look up an object, with the same result as store_has.  *stored is set to the number of bytes that
- * the object takes on disk, including its header, and *raw to the number of its raw bytes.
+ * the object takes on disk, including its header.  *raw is set to the number of its raw bytes.
  */
 int store_size(struct store *store, const struct object_key *key, uint64_t *stored, uint64_t *raw,
 	struct err *err);
@@ -75,7 +75,7 @@ void store_flush_ahead(struct store *store);
 /*
  * Make all later puts and flushes fail with the error *why.  The caller uses this after a
  * transaction with a flush was rolled back.  The rows of the flush are gone then, but the store
- * still counts on them.
+ * still takes their objects for stored.
  */
 void store_poison(struct store *store, const struct err *why);
 
@@ -100,21 +100,22 @@ int store_rest(struct store *store, struct err *err);
  *
  * A writer that was killed during its commit may have left rows in the log.  No process that has
  * the database open sees these rows.  After the last of these processes has closed the database,
- * the log is read again, and the rows appear.  So store_seal must be called before a file is
- * removed because it has no rows.  No process may write to the store during the call.
+ * the log is read again, and the rows appear.  So a file that has no rows may be removed only after
+ * a call of store_seal.  No process may write to the store during the call.
  */
 int store_seal(struct store *store, struct err *err);
 
-/* ---- maintenance: the caller keeps other writers out, or sets begin and end ---- */
+/* ---- maintenance: the caller keeps other writers out, or sets 'begin' and 'end' ---- */
 
 struct store_sweeper {
 	/* Returns whether an object is needed.  This function must not use the store. */
 	bool (*live)(void *arg, const struct object_key *key);
 	/*
-	 * The functions begin and end are called before and after each short piece of work during
-	 * which no other process may write.  Other processes can write between two pieces.  So
-	 * after begin, live() must also return true for the objects that they have stored.  Both
-	 * functions are NULL if the caller keeps other writers out all the time.
+	 * The functions 'begin' and 'end' are called before and after each short piece of work
+	 * during which no other process may write.  Other processes can write between two pieces.
+	 * So after a call of 'begin', live() must also return true for the objects that those
+	 * processes have stored.  Both functions are NULL if the caller keeps other writers out all
+	 * the time.
 	 */
 	int (*begin)(void *arg, struct err *err);
 	void (*end)(void *arg);

@@ -1,6 +1,6 @@
 /*
- * Lists packs for maintenance: each pack that is in the pack table, is in the directory packs/, or
- * is referred to by rows of objects.
+ * Lists packs for maintenance.  A pack is listed if the pack table, the directory packs/ or a row
+ * of an object has its number.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -8,17 +8,17 @@
 #include "store/pack.h"
 #include "store/store.h"
 
-/* bytes; no object is added to a pack of this size */
+/* a pack of at least this many bytes gets no further objects */
 #define STORE_PACK_TARGET ((uint64_t)256 << 20)
 #define STORE_PACK_FDS 64
 #define STORE_SCRATCH_PACK UINT32_MAX
-/* this many rows or more are inserted into "object" directly, not into "fresh" */
+/* a batch of at least this many rows is inserted into "object" and not into "fresh" */
 #define STORE_FRESH_BATCH 8192
 /* number of rows that maintenance moves out of "fresh" in one transaction */
 #define STORE_FRESH_STEP 1024
 /* if "fresh" has more rows, all of them are moved to "object" */
 #define STORE_FRESH_MAX 16384
-/* number of objects without a row that causes an automatic flush */
+/* as soon as this many objects have no row yet, the store is flushed */
 #define STORE_PENDING_MAX (64u << 10)
 
 /* The place of an object. */
@@ -97,11 +97,11 @@ struct store {
 int store_find(struct store *store, const struct object_key *key, struct store_place *place,
 	struct err *err); /* returns 1 if the object is found, 0 if not */
 /*
- * Returns the place of an object from a row of a query.  The four columns from the given one on are
- * pack, offset, stored and raw.
+ * Returns the place of an object from a row of a query.  The given column is the pack.  The three
+ * columns after it are offset, stored and raw.
  */
 struct store_place store_row_place(struct db_query *query, int column);
-/* the descriptor is borrowed */
+/* Returns the descriptor of a pack's file, which is borrowed. */
 int store_pack_fd(struct store *store, uint32_t pack, struct err *err);
 void store_forget_pack(struct store *store, uint32_t pack);
 /* Append a record, which is a header and the stored bytes, and note the object as pending. */
@@ -125,7 +125,7 @@ int store_settle(struct store *store, struct err *err);
  * left.
  */
 int store_settle_some(struct store *store, struct err *err);
-/* Start a pack with a number above all others, instead of continuing the newest pack. */
+/* Start a pack with a number greater than all others, instead of continuing the newest pack. */
 int store_new_pack(struct store *store, struct err *err);
 /* Flush, then release the pack that is being written to. */
 int store_end_pack(struct store *store, struct err *err);
@@ -147,8 +147,8 @@ struct store_packs {
 };
 
 /*
- * List every pack that the pack table, the directory packs/ or a row of an object refers to.  This
- * reads all rows of objects once.
+ * List every pack that the pack table, the directory packs/ or a row of an object refers to.  The
+ * function reads all rows of objects once.
  */
 int store_packs_load(struct store *store, struct store_packs *packs, struct err *err);
 struct store_pack *store_packs_find(struct store_packs *packs, uint32_t id);
@@ -168,7 +168,9 @@ struct store_record {
 		.bytes = BUF_INIT, .raw = BUF_INIT                                                 \
 	}
 void store_record_release(struct store_record *record);
-/* Whether a well-formed header is at offset, and its record ends at 'end' or before. */
+/*
+ * Whether a well-formed header is at the given offset, and its record does not extend beyond 'end'.
+ */
 bool store_record_header(int fd, uint64_t offset, uint64_t end, struct pack_record *record);
 /*
  * Read the record at offset into *record.  Returns NULL if the record is intact, else a text that
@@ -176,6 +178,7 @@ bool store_record_header(int fd, uint64_t offset, uint64_t end, struct pack_reco
  */
 const char *store_record_read(int fd, uint64_t offset, uint64_t end, struct store_record *record);
 /*
- * Returns the offset of the first well-formed header at offset or later, or 'end' if there is none.
+ * Returns the offset of the first well-formed header that is at the given offset or behind it.
+ * Returns 'end' if there is none.
  */
 uint64_t store_record_seek(int fd, uint64_t offset, uint64_t end);

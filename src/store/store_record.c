@@ -65,7 +65,7 @@ uint64_t store_record_seek(int fd, uint64_t offset, uint64_t end)
 		}
 		/*
 		 * Begin the next block a few bytes before the end of this block, since a magic
-		 * number may be partly in both.
+		 * number may extend into the next block.
 		 */
 		offset += (uint64_t)n - overlap;
 	}

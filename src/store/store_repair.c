@@ -2,9 +2,9 @@
  * Repairs the index of a store: reads each pack from start to end, and makes the index agree with
  * the packs.
  *
- * The key of every intact record is noted in a temporary table.  At the end, each row whose key is
- * not in that table is checked once more.  Such a row is deleted if the place that it refers to has
- * no intact record.  All of this is one transaction.
+ * The key of every intact record is noted in a temporary table.  After the last pack, each row
+ * whose key is not in that table is checked once more.  Such a row is deleted if the place that it
+ * refers to has no intact record.  All of this is one transaction.
  *
  * The packs themselves are not changed, except for a damaged start.  Damaged records lose their
  * rows, and are dropped when gc next rewrites the pack.  Before the transaction is committed, a
@@ -104,7 +104,7 @@ static bool has_same_bytes(int a, int b, uint64_t len)
 	return true;
 }
 
-/* Whether an earlier repair has put the same first bytes of this pack into quarantine. */
+/* Whether quarantine/ has a file with the first len bytes of this pack from an earlier repair. */
 static bool is_quarantined(int dirfd, const char *name, int fd, uint64_t len)
 {
 	struct err ignored;
@@ -137,8 +137,9 @@ static void make_aside_name(int dirfd, const char *name, char *out, size_t size)
 }
 
 /*
- * Keep the first len bytes of a damaged pack in quarantine/.  Set copy if the pack may be written
- * to later: then the bytes are copied.  Otherwise the pack gets a second name there.
+ * Keep the first len bytes of a damaged pack in quarantine/.  If 'copy' is true, the bytes are
+ * copied, because the pack may be written to later.  Otherwise the pack gets a second name in
+ * quarantine/.
  */
 static int quarantine_pack(
 	struct store *store, uint32_t pack, int fd, uint64_t len, bool copy, struct err *err)
@@ -347,7 +348,8 @@ static int repair_pack(
 	if (r < 0)
 		return r;
 	/*
-	 * The pack is left by a writer that was killed before its first flush.  gc will remove it.
+	 * The pack was left by a writer that was killed before its first flush.  gc will remove the
+	 * pack.
 	 */
 	if (!scan.known && !scan.records)
 		return 0;

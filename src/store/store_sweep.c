@@ -1,14 +1,15 @@
 /*
- * Removes dead objects.  Each pack is swept on its own, in steps after each of which the store is
- * consistent:
+ * Removes dead objects.  Each pack is swept by itself, in steps.  The store is consistent after
+ * each step:
  *
  *	1. The rows of its dead objects are deleted, a limited number in one transaction.
  *	2. If enough of the pack is dead, its live records are copied into a new pack and synced.
  *	   Their rows are then changed to the new place, a limited number in one transaction.
- *	3. The row of the pack is deleted in the last of these transactions, and then its file.
+ *	3. The row of the pack is deleted in the last of these transactions.  Then the file of the
+ *	   pack is removed.
  *
- * A crash leaves some rows moved and some not, records without a row, or a file that the pack table
- * does not have.  The next sweep removes these records and files.
+ * After a crash, some records may have no row, and the pack table may lack a file.  The next sweep
+ * removes these records and files.
  *
  * Two rules protect live objects.  A row is moved only after its record was read and hashed.  A
  * pack is removed only after the record of every row that refers to the pack was found in it.  So a
@@ -17,13 +18,14 @@
  * Pack numbers are never reused, since a reader may still have the old file with the number open.
  * So the pack with the greatest number stays, even if it is empty.
  *
- * Other processes must not write while rows are deleted, nor while files are removed that the
- * database does not have.  This work is done in short slices.  Between two slices other processes
- * may write, and the objects that they refer to are marked before the next slice.
+ * Other processes must not write while rows are deleted.  The same holds while files are removed
+ * that the database does not have.  This work is done in short slices.  Between two slices other
+ * processes may write.  The objects that those processes refer to are marked as live before the
+ * next slice.
  *
  * Other processes may write while live records are copied and their rows are moved.  The sweep has
- * locked the pack, so no process appends to it, and no other process deletes or moves its rows.  So
- * the counts of the pack stay true.
+ * locked the pack, so no process appends to it.  No other process deletes or moves rows of the
+ * pack.  So the counts of the pack stay true.
  */
 #include <fcntl.h>
 #include <sys/file.h>
@@ -68,7 +70,7 @@ struct walk {
 	int fd;
 	uint32_t pack;
 	uint64_t end, next;
-	bool lost; /* after damage, a record counts only if a row refers to it */
+	bool lost; /* after damaged bytes, only records that have a row count */
 	uint64_t offset;
 	struct pack_record record;
 	bool has_row;
@@ -95,7 +97,7 @@ static int row_points_here(const struct walk *walk, struct err *err)
 	int r = store_find(walk->store, &walk->record.key, &place, err);
 
 	if (r == -ERR_CORRUPT)
-		return 0; /* count a damaged row as not met, so that the pack stays */
+		return 0; /* count the record as not found, so that the pack stays */
 	if (r <= 0)
 		return r;
 	return place.pack == walk->pack && place.offset == walk->offset &&
@@ -158,7 +160,7 @@ static int keep_writers_out(struct sweep *sweep, struct err *err)
 		return 0;
 	db_defer_checkpoints(sweep->store->db, true);
 	/*
-	 * Release the lock of the store while the caller's function begin runs, because that
+	 * Release the lock of the store while the caller's function 'begin' runs, because that
 	 * function uses the store.
 	 */
 	pthread_mutex_unlock(&sweep->store->lock);
@@ -236,8 +238,8 @@ static int delete_dead_rows(struct sweep *sweep, const struct store_pack *pack,
 	while (r >= 0) {
 		r = keep_writers_out(sweep, err);
 		/*
-		 * Open the pack again.  To mark objects, the caller's function begin may have read
-		 * objects, which may have closed the pack's descriptor.
+		 * Open the pack again.  The caller's function 'begin' may have read objects, and so
+		 * may have closed the pack's descriptor.
 		 */
 		if (r >= 0)
 			r = walk.fd = store_pack_fd(sweep->store, pack->id, err);
@@ -257,15 +259,15 @@ static int delete_dead_rows(struct sweep *sweep, const struct store_pack *pack,
 /* ----------------------------------------------------------------- rewriting */
 
 /*
- * Change the rows of the copied records to their new place.  If remove is not 0, also delete the
- * row of the pack with this number.
+ * Change the rows of the copied records to their new place.  If the parameter 'remove' is not 0, it
+ * is the number of a pack whose row in the pack table is deleted, too.
  */
 static int commit_moves(struct sweep *sweep, uint32_t remove, struct err *err)
 {
 	struct store *store = sweep->store;
 	/*
-	 * Sync before the transaction begins, so that other processes can use the database
-	 * meanwhile.
+	 * Sync before the transaction begins, so that other processes can use the database during
+	 * the sync.
 	 */
 	int r = store_sync_begin(store, err);
 
@@ -433,8 +435,8 @@ static int remove_orphan(
 }
 
 /*
- * Another process may have appended to the pack, or added it to the pack table, since its rows were
- * counted.  In that case count them again.
+ * Count the rows of a pack again if the pack has changed since the first count.  Another process
+ * may have appended to the pack or added it to the pack table.
  */
 static int recount_pack(struct sweep *sweep, struct store_pack *pack, struct err *err)
 {
@@ -446,8 +448,8 @@ static int recount_pack(struct sweep *sweep, struct store_pack *pack, struct err
 	if (r <= 0 || (pack->listed && (uint64_t)size == pack->size))
 		return r;
 	/*
-	 * Let other processes write meanwhile, because counting takes long.  They cannot append to
-	 * this pack, since this process has locked it.
+	 * Let other processes write while the rows are counted, because counting takes long.  Those
+	 * processes cannot append to this pack, since this process has locked it.
 	 */
 	let_writers_in(sweep);
 	r = store_packs_load(sweep->store, &now, err);
@@ -482,7 +484,7 @@ static int sweep_any_pack(
 	if (r < 0)
 		return r;
 	/*
-	 * Leave a pack that another process has locked, although no process should be writing now.
+	 * Skip a pack that another process has locked, although no process should be writing now.
 	 */
 	owned_fd int fd = lock_pack(sweep->store, pack->id, &in_use);
 	if (in_use)

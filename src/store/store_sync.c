@@ -37,7 +37,7 @@ int store_sync_begin(struct store *store, struct err *err)
 
 /*
  * Wait for the thread that syncs.  Returns 1 if the whole pack is on disk now, 0 if a part of it
- * still has to be synced, or a negative error if the sync failed.
+ * still has to be synced, or a negative error.
  */
 static int join_sync(struct store *store, struct err *err)
 {

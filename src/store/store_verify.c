@@ -1,10 +1,10 @@
 /*
- * Checks every row of an object against its pack, with threads.
+ * Checks the row of every object against the pack that the row refers to.  Several threads do this.
  *
- * Rows are read in the order of packs and offsets, and gathered into batches of rows of one pack.
- * Threads check the batches, and each thread opens the packs itself.  The batches are in a ring and
- * leave it in the order in which they came.  So the calling thread reports faults in the order of
- * packs and offsets.
+ * Rows are read in the order of packs and offsets, and gathered into batches.  The rows of a batch
+ * refer to one pack.  Threads check the batches, and each thread opens the packs itself.  The
+ * batches are in a ring buffer, and leave it in the order in which they were filled.  So the
+ * calling thread reports faults in the order of packs and offsets.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
