@@ -123,8 +123,8 @@ static void remove_from_table(struct watch *watch, int wd)
 /* -------------------------------------------------------------- leaving out */
 
 /*
- * Fill chain with a watched directory and the directories above it, without the root.  Returns
- * their number, or -1 if one of them is not in the table.
+ * Fill the array 'chain' with a watched directory and all directories above it except the root.
+ * Returns their number, or -1 if one of them is not in the table.
  */
 static int find_chain(const struct watch *watch, int wd, const struct dir *chain[DEPTH_MAX])
 {
@@ -142,7 +142,7 @@ static int find_chain(const struct watch *watch, int wd, const struct dir *chain
 }
 
 /*
- * Append the path of a watched directory and a slash to path.  Returns false if the directory is
+ * Append the path of a watched directory and a slash to *path.  Returns false if the directory is
  * not in the table.
  */
 static bool add_path(const struct watch *watch, int wd, struct buf *path)
@@ -366,8 +366,8 @@ bool watch_partial(const struct watch *watch)
 }
 
 /*
- * A directory that was moved counts as gone.  The reason is the upper directory of an overlay:
- * freezing moves it elsewhere, and it never changes after that.
+ * A directory that was moved counts as gone.  An example is the upper directory of an overlay: it
+ * is moved when it is frozen, and never changes after that.
  */
 bool watch_gone(const struct watch *watch)
 {

@@ -28,8 +28,9 @@ struct watch_without {
 
 /*
  * Watch the tree below the directory root, whose descriptor is copied.  If the kernel allows no
- * more watches, the rest of the tree is not watched, and watch_partial returns true.  without may
- * be NULL.  It must live as long as the watch.  The caller frees the result with watch_free.
+ * more watches, the rest of the tree is not watched, and watch_partial returns true.  The parameter
+ * 'without' may be NULL.  Otherwise *without must live as long as the watch.  The caller frees the
+ * result with watch_free.
  */
 struct watch *watch_new(int root, const struct watch_without *without, struct err *err);
 void watch_free(struct watch *watch);
@@ -43,8 +44,8 @@ int watch_fd(const struct watch *watch);
 int watch_read(struct watch *watch, struct err *err);
 
 /*
- * Whether some directories are not watched.  The caller then also has to scan the tree when there
- * was no report.
+ * Whether some directories are not watched.  In that case the caller also has to scan the tree when
+ * there was no report.
  */
 bool watch_partial(const struct watch *watch);
 /* Whether the directory itself was removed or renamed, so that no further reports come. */
