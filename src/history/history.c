@@ -39,13 +39,13 @@ const char history_schema[] =
  * a user has deleted.
  */
 #define RETENTION_KEY(time) "'retention ' || " time
-/* key of a row in meta: the number of rollbacks of a workspace */
+/* key of the row in meta that has the number of rollbacks of a workspace */
 #define ROLLBACK_KEY "'rollback ' || ?"
 /* clang-format on */
 
 /*
- * Get the next row of a query, with the results of db_step.  The first column of the row is a node
- * id, which is copied to id.
+ * Get the next row of a query, and copy its first column, which is a node id, to id.  Returns the
+ * result of db_step.
  */
 static int first_id(struct db_query *query, char id[NODE_ID], struct err *err)
 {
@@ -91,8 +91,8 @@ int history_get(struct history *history, const char *id, struct arena *arena, st
 }
 
 /*
- * Call visit for the node in each row.  visit may use the database, since a row is read completely
- * before the call.
+ * Call the callback 'visit' for the node in each row.  The callback may use the database, since a
+ * row is read completely before the call.
  */
 static int visit_rows(struct db_query *query, history_visit visit, void *arg, struct err *err)
 {
@@ -121,11 +121,11 @@ int history_each(struct history *history, history_visit visit, void *arg, struct
 
 #define PAGE_NODES 64
 
-/* Nodes that follow each other. */
+/* Some nodes, in the order in which they were added. */
 struct page {
 	struct node nodes[PAGE_NODES];
 	size_t n;
-	int64_t last; /* seq of the last of the nodes */
+	int64_t last; /* seq of the last node */
 	struct arena arena;
 };
 
@@ -148,8 +148,8 @@ static int read_page(struct history *history, int64_t after, struct page *page, 
 }
 
 /*
- * The nodes are read in pages, and no query is open while they are visited.  A query that stays
- * open would keep the database from writing its log back.
+ * The nodes are read in pages, and no query is open while the nodes of a page are visited.  A query
+ * that stays open would keep the database from writing its log back.
  */
 int history_forward(struct history *history, history_visit visit, void *arg, struct err *err)
 {
@@ -236,8 +236,8 @@ int history_prefix(struct history *history, const char *prefix, char (*ids)[NODE
 	int r;
 
 	/*
-	 * The range of ids with the prefix ends before the prefix and a 'g', because 'g' sorts
-	 * after every hex digit.
+	 * All ids with this prefix sort before the prefix followed by 'g', because 'g' sorts after
+	 * every hex digit.
 	 */
 	snprintf(end, sizeof(end), "%.12sg", prefix);
 	owned(db_donep) struct db_query *query = db_query(history->db, err,
@@ -272,8 +272,8 @@ int history_deleted(
 }
 
 /*
- * Returns "dropped by retention at ...", "deleted at ..." or "lost".  The first two are written to
- * text.
+ * Returns "dropped by retention at ...", "deleted at ..." or "lost".  The first two results are
+ * written to the buffer 'text'.
  */
 static const char *gone_text(const struct history_gone *gone, char text[GONE_TEXT])
 {
@@ -594,8 +594,8 @@ static int pass_over(struct history *history, const char *id, int64_t time,
 	passed->time = time;
 	int r = history_deleted(history, id, &passed->nearest, err);
 	/*
-	 * A node without a tombstone was lost by damage.  fsck reports such damage, so here only
-	 * its id is noted.
+	 * A node without a tombstone was lost by damage.  fsck reports such damage, so only the id
+	 * of the node is noted here.
 	 */
 	if (r == 0)
 		snprintf(passed->nearest.id, NODE_ID, "%s", id);
@@ -629,9 +629,9 @@ static int journal_ends(
 }
 
 /*
- * Walk along the journal by the number of steps; a negative number means backwards.  *cursor is set
- * to the seq of the entry at which the walk ends, and id to the node to which that entry moved
- * HEAD.
+ * Walk the given number of steps along the journal.  A negative number means backwards.  *cursor is
+ * set to the seq of the entry at which the walk ends.  id is set to the node to which that entry
+ * moved HEAD.
  */
 static int walk_journal(struct history *history, const char *workspace, int steps, int64_t *cursor,
 	char id[NODE_ID], struct history_passed *passed, struct err *err)

@@ -4,7 +4,8 @@
  * Invariants, which verify.c checks:
  *  1. When a node is added, its tree and everything below the tree are in the store.
  *  2. HEAD of every workspace, and every tag, name an existing node.
- *  3. Every movement of a HEAD is in the journal.  Both are written in one transaction.
+ *  3. Every movement of a HEAD is in the journal.  HEAD and its journal entry are written in one
+ *     transaction.
  *  4. The ids of deleted nodes stay recorded (table tombstone).  So a node that is missing without
  *     a tombstone is always damage.
  */
@@ -30,8 +31,8 @@ int history_get(struct history *history, const char *id, struct arena *arena, st
 /*
  * history_each visits every node, beginning with the node that was added last.  history_forward
  * visits every node, beginning with the node that was added first.  history_ancestors visits the
- * node id, then its parent, and so on.  The callback returns a negative value to end the visit with
- * that error, or 1 to end it without an error.
+ * given node, then its parent, and so on.  The callback returns a negative value to end the visit
+ * with that error, or 1 to end it without an error.
  */
 typedef int (*history_visit)(void *arg, const struct node *node, struct err *err);
 int history_each(struct history *history, history_visit visit, void *arg, struct err *err);
@@ -41,9 +42,9 @@ int history_ancestors(
 /* Visit the nodes that have no children. */
 int history_tips(struct history *history, history_visit visit, void *arg, struct err *err);
 /*
- * Get the trees of the nodes that were made shortly before and after the node id, the nearest node
- * first.  These trees are probably similar to the tree of that node.  Returns the number of trees,
- * at most max.
+ * Get the trees of the nodes that were made shortly before and shortly after the given node,
+ * beginning with the nearest.  These trees are probably similar to the tree of the given node.
+ * Returns the number of trees, at most max.
  */
 int history_near(
 	struct history *history, const char *id, struct hash *trees, size_t max, struct err *err);
@@ -66,7 +67,10 @@ struct history_gone {
 /* Find the first deleted node whose id begins with prefix.  Returns 1, or 0 if there is none. */
 int history_deleted(
 	struct history *history, const char *prefix, struct history_gone *gone, struct err *err);
-/* Returns ERR_NOT_FOUND.  The message says when the node was deleted, and by what. */
+/*
+ * Returns ERR_NOT_FOUND.  The message says when the node was deleted, and whether retention deleted
+ * it.
+ */
 int history_refuse_gone(const struct history_gone *gone, struct err *err);
 
 /*
@@ -78,13 +82,13 @@ int history_add(struct history *history, struct node *node, const char *workspac
 	struct err *err);
 
 /*
- * Delete a node.  Its children get its parent as their parent.  The deletion is refused if the node
- * is a HEAD, has a tag, or is the only node.
+ * Delete a node.  The parent of the node becomes the parent of its children.  The deletion is
+ * refused if the node is a HEAD, has a tag, or is the only node.
  */
 int history_delete(struct history *history, const char *id, struct err *err);
 /*
- * Delete a node as history_delete does, but for retention and in the caller's transaction.  run is
- * the time at which this run of retention began.
+ * Delete a node as history_delete does, but for retention and in the caller's transaction.  The
+ * parameter 'run' is the time at which this run of retention began.
  */
 int history_drop(struct history *history, const char *id, int64_t run, struct err *err);
 
@@ -104,7 +108,7 @@ struct history_workspace {
  */
 int history_workspace_add(
 	struct history *history, const struct history_workspace *workspace, struct err *err);
-/* Delete a workspace and its journal.  Its nodes are kept. */
+/* Delete a workspace and its journal.  All nodes are kept. */
 int history_workspace_delete(struct history *history, const char *name, struct err *err);
 /*
  * Read a workspace.  Its texts are allocated in arena.  Returns 1, or 0 if the workspace does not
@@ -118,15 +122,15 @@ int history_workspaces(
 	struct history *history, history_workspace_visit visit, void *arg, struct err *err);
 
 /*
- * Record that a live tree is about to be changed to the tree of the node id.  This is called before
- * the change.  If id is NULL, record that no change is pending any more.
+ * Record that a live tree is about to be changed to the tree of the given node.  The caller makes
+ * the change after this call.  If id is NULL, record that no change is pending any more.
  */
 int history_set_pending(
 	struct history *history, const char *workspace, const char *id, struct err *err);
 /*
- * Move HEAD to the node id, add the movement to the journal, and clear the pending change, in the
- * caller's transaction if one is open.  If op is "undo" or "redo", id must be the node that
- * history_step returned for one step.
+ * Move HEAD to the given node, add the movement to the journal, and clear the pending change.  This
+ * is done in the caller's transaction if one is open.  If op is "undo" or "redo", id must be the
+ * node that history_step returned for one step.
  */
 int history_move(struct history *history, const char *workspace, const char *id, const char *op,
 	struct err *err);
@@ -139,7 +143,7 @@ struct history_passed {
 #define HISTORY_PASSED_TEXT 224
 /*
  * Write a text such as "node ..., where HEAD came at ..., was deleted at ..., and 2 more are gone"
- * to text.  Returns text.
+ * to the buffer 'text'.  Returns 'text'.
  */
 const char *history_passed_text(
 	const struct history_passed *passed, char text[HISTORY_PASSED_TEXT]);
@@ -153,8 +157,9 @@ int history_step(struct history *history, const char *workspace, int steps, char
 
 /*
  * history_head_at finds the node that was HEAD at an instant.  Deleted nodes are skipped.
- * history_head_before finds the node that was HEAD before the last 'movements' movements.  This may
- * be a deleted node.  Both return 1, or 0 if the journal begins later.
+ * history_head_before finds the node that was HEAD before the last 'movements' movements.  The
+ * result may be a deleted node.  Both functions return 1, or 0 if the journal does not go back that
+ * far.
  */
 int history_head_at(struct history *history, const char *workspace, int64_t instant,
 	char id[NODE_ID], struct err *err);
@@ -162,7 +167,7 @@ int history_head_before(struct history *history, const char *workspace, int64_t 
 	char id[NODE_ID], struct err *err);
 
 struct history_journal {
-	/* number of entries without the first one, before which there was no HEAD */
+	/* number of entries, without the first entry, which made the first HEAD */
 	uint64_t movements;
 	int64_t start; /* time of the first entry */
 };
@@ -170,9 +175,10 @@ struct history_journal {
 int history_journal(struct history *history, const char *workspace, struct history_journal *journal,
 	struct err *err);
 /*
- * history_begin_rollback counts a rollback of a workspace.  A checkout calls it before it kills the
- * programs in the workspace.  history_last_rollback gets the number of the last rollback, or 0 if
- * there was none.  A supervisor notices by a new number that a rollback has ended its agent.
+ * history_begin_rollback counts a rollback of a workspace.  A checkout calls this function before
+ * killing the programs in the workspace.  history_last_rollback gets the number of the last
+ * rollback, or 0 if there was none.  A new number tells a supervisor that a rollback has ended its
+ * agent.
  */
 int history_begin_rollback(struct history *history, const char *workspace, struct err *err);
 int history_last_rollback(
@@ -193,8 +199,8 @@ int history_tag_delete(struct history *history, const char *name, struct err *er
 int history_tag_get(struct history *history, const char *name, char id[NODE_ID], struct err *err);
 typedef int (*history_tag_visit)(void *arg, const char *name, const char *id, struct err *err);
 /*
- * Visit tags in the order of their names.  Only the tags of the node id are visited, or all tags if
- * id is NULL.
+ * Visit tags in the order of their names.  If id is NULL, all tags are visited, else only the tags
+ * of that node.
  */
 int history_tags(struct history *history, const char *id, history_tag_visit visit, void *arg,
 	struct err *err);
@@ -202,6 +208,9 @@ int history_tags(struct history *history, const char *id, history_tag_visit visi
 /* --- settings of the environment --- */
 int history_meta_set(struct history *history, const char *key, const char *value,
 	struct err *err); /* value is NULL to delete the setting */
-/* Read a setting.  *value is set to its value, allocated in arena, or to NULL if it is not set. */
+/*
+ * Read a setting.  *value is set to a text that is allocated in arena, or to NULL if there is no
+ * such setting.
+ */
 int history_meta(struct history *history, const char *key, struct arena *arena, char **value,
 	struct err *err);

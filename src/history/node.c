@@ -6,7 +6,7 @@
 #define HAS_STATUS 1
 #define HAS_BINDS 2
 #define HAS_DENIALS 4
-#define LABEL_PATHS 3 /* maximum number of paths in a message that is made of paths */
+#define LABEL_PATHS 3 /* maximum number of paths in a generated message */
 
 static const char *const kind_names[NODE_KINDS] = {
 	[NODE_INIT] = "init",

@@ -102,8 +102,8 @@ struct node {
 
 void node_encode(const struct node *node, struct buf *out);
 /*
- * Decode a node.  Its id and its parent are not changed.  Strings point into bytes, and arrays are
- * allocated in arena.
+ * Decode a node.  Its id and its parent are not changed.  Strings point into the encoded bytes, and
+ * arrays are allocated in the arena.
  */
 int node_decode(
 	const void *bytes, size_t len, struct arena *arena, struct node *node, struct err *err);
@@ -111,13 +111,13 @@ int node_decode(
 void node_id(const void *bytes, size_t len, char id[NODE_ID]);
 
 /*
- * Append a message made of the label and the first changed paths of the node.  It is for a node for
- * which the user gave no message.
+ * Append a message that consists of the label and the first changed paths of the node.  Nodes get
+ * such a message if the user gave none.
  */
 #define NODE_COMMIT_LABEL "commit"
 void node_label(const struct node *node, const char *label, struct buf *out);
-/* Whether a node is manual and its message was given by the user. */
+/* Whether a node is of the kind NODE_MANUAL and has a message that the user gave. */
 bool node_is_described(const struct node *node);
 
 const char *node_kind_name(enum node_kind kind);
-bool node_id_ok(const char *text); /* whether text has exactly 12 lower-case hex digits */
+bool node_id_ok(const char *text); /* whether text is exactly 12 lower-case hex digits */

@@ -1,6 +1,6 @@
 /*
- * Finds objects with a list of the keys that are still to be read.  The list takes the place of a
- * path of open directories, so no tree is too deep for the walk.
+ * Walks trees to find their objects.  The walk is not recursive: a list has the keys of the objects
+ * that are still to be read.  So no tree is too deep for the walk.
  */
 #include "history/reach.h"
 
@@ -16,7 +16,10 @@
 void reach_init(struct reach *reach, struct store *store)
 {
 	*reach = (struct reach){ .store = store };
-	/* Shortly after boot the kernel may have no random numbers yet.  Use fixed numbers then. */
+	/*
+	 * Shortly after boot the kernel may have no random numbers yet.  In that case use fixed
+	 * numbers.
+	 */
 	if (getrandom(reach->seed, sizeof(reach->seed), GRND_NONBLOCK) != sizeof(reach->seed))
 		for (size_t i = 0; i < 4; i++)
 			reach->seed[i] = UINT64_C(0x9e3779b97f4a7c15) * (i + 1);
@@ -36,7 +39,7 @@ static uint64_t fold(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Returns the 64 bits that represent a key.  They are never 0, which marks a free slot. */
+/* Returns the number that represents a key.  The number is never 0, because 0 marks a free slot. */
 static uint64_t slot_value(const struct reach *reach, const struct object_key *key)
 {
 	uint64_t word[4];
@@ -47,7 +50,7 @@ static uint64_t slot_value(const struct reach *reach, const struct object_key *k
 	return value ? value : 1;
 }
 
-/* Returns the slot that has value, or the free slot in which to put it. */
+/* Returns the slot that has the value, or the free slot for a value that is in no slot yet. */
 static uint64_t *find_slot(uint64_t *slots, size_t cap, uint64_t value)
 {
 	size_t i = value & (cap - 1);
@@ -93,8 +96,8 @@ bool reach_add(struct reach *reach, const struct object_key *key)
 
 /*
  * Iterates over the keys in one object.  An upper node of a tree has the keys of its child nodes.
- * A lowest node of a tree has the keys of the contents, directories and attributes of its entries.
- * A chunk list has the keys of its pieces.  Other types have no keys.
+ * A leaf of a tree has the keys of the contents, directories and attributes of its entries.  A
+ * chunk list has the keys of its pieces.  Other types have no keys.
  */
 struct refs {
 	struct store *store;
@@ -102,7 +105,8 @@ struct refs {
 	enum object_type type;
 	struct treenode node;
 	struct content_list list;
-	struct object_key more; /* attributes of the entry whose content was returned last */
+	struct object_key more; /* key of the attributes of the entry whose content was returned
+				 * last */
 };
 
 /* Load an object, replacing the previous one. */

@@ -30,7 +30,7 @@ struct reach {
 void reach_init(struct reach *reach, struct store *store);
 void reach_release(struct reach *reach);
 bool reach_has(const struct reach *reach, const struct object_key *key);
-/* Add a single key without calling visit.  Returns true if the key was not in the set. */
+/* Add a single key, and do not call 'visit'.  Returns true if the key was not in the set. */
 bool reach_add(struct reach *reach, const struct object_key *key);
 /* Add a tree and all objects below it.  After a failure the set is incomplete. */
 int reach_tree(struct reach *reach, const struct hash *tree, struct err *err);

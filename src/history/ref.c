@@ -80,7 +80,7 @@ static int resolve_id(struct history *history, const char *word, char id[NODE_ID
 /* ------------------------------------------------------------ HEAD in time */
 
 /*
- * Whether text is the "-N" of "@{-N}".  *count is set to N.  If N is huge, *count is set to a
+ * Whether a text is the "-N" of "@{-N}".  *count is set to N.  If N is huge, *count is set to a
  * number that is greater than the length of any journal.
  */
 static bool parse_movements(const char *text, int64_t *count)
@@ -135,7 +135,7 @@ static int head_at(struct history *history, const char *workspace, const char *t
 		when_iso(journal.start, start));
 }
 
-/* Resolve @{…}.  text is the text between the braces. */
+/* Resolve @{…}.  'text' is the part between the braces. */
 static int resolve_braces(struct history *history, const char *workspace, struct str text,
 	char id[NODE_ID], struct err *err)
 {
@@ -173,8 +173,9 @@ static int climb_step(void *arg, const struct node *node, struct err *err)
 }
 
 /*
- * Replace id by the id of the ancestor that is the given number of steps above it.  before is the
- * part of the reference to the left of the "~N" or "^", for messages.
+ * Replace the id of a node by the id of its ancestor that is the given number of steps above the
+ * node.  The string 'before' is the part of the reference to the left of the "~N" or "^", for
+ * messages.
  */
 static int ancestor(struct history *history, struct str before, uint64_t steps, char id[NODE_ID],
 	struct err *err)

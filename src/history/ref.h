@@ -18,7 +18,7 @@
 #define REF_CANDIDATES 8
 
 struct ref {
-	bool work; /* the reference means the live tree, and id is that of HEAD */
+	bool work; /* the reference means the live tree, and 'id' is the id of HEAD */
 	char id[NODE_ID];
 };
 

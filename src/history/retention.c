@@ -5,8 +5,8 @@
  * chosen node becomes a HEAD or gets a tag before it is deleted, history_drop refuses to drop it.
  *
  * Only the newest of the nodes in one bucket, such as an hour, is kept.  Buckets follow the
- * calendar, and not the age of nodes.  So the last node of an hour is the last of that hour in
- * every later run, too, and repeated runs drop no more nodes than a single run.
+ * calendar, and not the age of nodes.  So the last node of an hour is also the last node of that
+ * hour in every later run.  Repeated runs therefore drop no more nodes than a single run.
  */
 #include "history/retention.h"
 
@@ -38,10 +38,7 @@ enum item_flags {
 	ITEM_HAS_CHILD = 1 << 1,
 	ITEM_FORK = 1 << 2, /* the node has at least two children */
 	ITEM_DROP = 1 << 3,
-	/*
-	 * the node is dropped only to save bytes, and only when all other unprotected nodes are
-	 * dropped
-	 */
+	/* the node is dropped only to save bytes, and only after all other unprotected nodes */
 	ITEM_LATE = 1 << 4,
 };
 
@@ -154,7 +151,7 @@ static void mark_children(struct items *items)
 	}
 }
 
-/* Protect a node and its nearest ancestors, at most count nodes in all. */
+/* Protect a node and its nearest ancestors, at most 'count' nodes in all. */
 static void protect_chain(struct items *items, uint64_t id, uint64_t count)
 {
 	struct item *item = find_item(items, id);
@@ -170,8 +167,8 @@ static void protect_chain(struct items *items, uint64_t id, uint64_t count)
 }
 
 /*
- * Protect all pending nodes, all tagged nodes, and for each HEAD a chain of keep nodes: the HEAD
- * itself and its nearest ancestors.
+ * Protect all pending nodes, all tagged nodes, each HEAD, and the nearest ancestors of each HEAD.
+ * The parameter 'keep' is the number of nodes to protect for one HEAD, including the HEAD.
  */
 static int protect_named(
 	struct history *history, struct items *items, uint64_t keep, struct err *err)
@@ -192,7 +189,7 @@ static int protect_named(
 
 /*
  * Mark both nodes of each recent movement of HEAD as ITEM_LATE, since undo and redo lead to them.
- * The journal also has an entry for each new node.  Such entries mark no nodes.
+ * The journal entries of new nodes mark no nodes.
  */
 static int mark_movements(
 	struct history *history, struct items *items, int64_t now, struct err *err)
@@ -341,8 +338,8 @@ static int add_tree_of(
 }
 
 /*
- * Look at the items whose flags within mask equal flags.  Keep the newest items as long as they fit
- * into the limit, and mark the others to be dropped.
+ * Go through the items for which (item->flags & mask) == flags.  Keep the newest of these items as
+ * long as they fit into the limit, and mark the others to be dropped.
  */
 static int fit_newest(struct history *history, struct items *items, struct fitting *fitting,
 	unsigned mask, unsigned flags, struct err *err)
@@ -371,7 +368,7 @@ static int fit_newest(struct history *history, struct items *items, struct fitti
 
 /*
  * Mark nodes to be dropped until the remaining nodes need at most max bytes.  Protected nodes are
- * always kept.  After them, nodes marked ITEM_LATE are kept before others.
+ * always kept.  Of the other nodes, those marked ITEM_LATE are dropped last.
  */
 static int fit_into(struct history *history, struct items *items, uint64_t max,
 	struct retention_result *result, struct err *err)
@@ -427,8 +424,8 @@ struct dropping {
 };
 
 /*
- * Drop a node.  Returns 1 if the node was dropped, 2 if it was dropped and the callback wants to
- * stop, 0 if it is kept, or a negative error.
+ * Drop a node.  Returns 1 if the node was dropped, 0 if it is kept, or a negative error.  Returns 2
+ * if the node was dropped and the callback wants to stop.
  */
 static int drop_node(const struct dropping *dropping, const char *id, struct err *err)
 {
@@ -452,7 +449,7 @@ static int drop_node(const struct dropping *dropping, const char *id, struct err
 	return r < 0 ? r : 1 + r;
 }
 
-/* Drop nodes from the index *next on, no more than one transaction should drop. */
+/* Drop the next marked nodes, at most DROPPED_AT_ONCE, beginning at the index *next. */
 static int drop_some(const struct dropping *dropping, const struct items *items, size_t *next,
 	struct retention_result *result, struct err *err)
 {

@@ -23,8 +23,8 @@ struct retention_result {
 };
 
 /*
- * Delete old nodes by the rules.  If dropped is not NULL, it is called for each deleted node.  With
- * dry_run, dropped is called for the same nodes, but nothing is deleted.
+ * Delete old nodes by the rules.  The callback 'dropped', which may be NULL, is called for each
+ * deleted node.  With dry_run, the callback is called for the same nodes, but nothing is deleted.
  */
 int retention_run(struct history *history, const struct retention_options *options,
 	history_visit dropped, void *arg, struct retention_result *result, struct err *err);

@@ -32,14 +32,14 @@
 #define LEVEL_ANY (-1)
 #define LEVEL_ROOT (-2) /* used for the top node of the tree itself */
 
-/* A claim: properties that an object states of another object to which it refers. */
+/* A claim: properties that one object states of another object, to which it refers. */
 struct claim {
 	struct object_key key;
 	int level;
 	uint64_t count;  /* number of entries in a tree */
 	uint64_t size;   /* bytes of all files in a tree, or of a chunk list or a blob */
 	struct str name; /* name of the entry that makes the claim, for messages */
-	/* for a child of a tree node: a name before all names in the child; else NULL */
+	/* for a child of a tree node: a name that sorts before all names in the child; else NULL */
 	struct str after;
 	struct str last; /* for a child of a tree node: the greatest name in the child; else NULL */
 };
@@ -90,8 +90,8 @@ struct treeproof {
 	struct frame *frames;
 	size_t depth, frames_cap;
 	/*
-	 * vertices that the objects of the frames need, as far as they were found; those of the
-	 * innermost frame are last
+	 * the vertices, found so far, that the objects of the frames need; those of the innermost
+	 * frame are last
 	 */
 	uint32_t *open;
 	size_t n_open, open_cap;
@@ -348,8 +348,8 @@ static int check_object(
 }
 
 /*
- * Check an object that the object of the innermost frame refers to, unless the same claim about it
- * was checked before.
+ * Check an object that the object of the innermost frame refers to.  Do nothing if the same claim
+ * about the object was checked before.
  */
 static int enter_object(struct treeproof *proof, const struct claim *claim, struct err *err)
 {
@@ -383,7 +383,9 @@ static int enter_object(struct treeproof *proof, const struct claim *claim, stru
 	return r;
 }
 
-/* Remove the innermost frame.  whole is set if the object of the frame was read to its end. */
+/*
+ * Remove the innermost frame.  The parameter 'whole' says whether its object was read to the end.
+ */
 static void leave_object(struct treeproof *proof, bool whole)
 {
 	struct frame done = proof->frames[--proof->depth];
@@ -431,8 +433,8 @@ static int next_child(struct treeproof *proof, struct frame *frame, struct err *
 		.last = child.last,
 	};
 	/*
-	 * Do not check the first name below this child here.  The first leaf below it inherits the
-	 * claim 'after', and is checked against it.
+	 * The first name below this child is not checked here.  The first leaf below the child
+	 * inherits the claim 'after', and is checked against that claim.
 	 */
 	if (!frame->items++)
 		frame->first = child.last;
@@ -475,7 +477,7 @@ static int next_entry(struct treeproof *proof, struct frame *frame, struct err *
 		r = enter_object(proof, &claim, err);
 	}
 	/*
-	 * This comes last, since it may add a frame, and adding a frame may move all frames in
+	 * Enter the content of the entry last.  This may add a frame, and so move all frames in
 	 * memory.
 	 */
 	enum object_type type = reach_content_type(&entry);

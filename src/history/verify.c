@@ -42,7 +42,7 @@ static void report_fault(struct verifying *verifying, const char *what,
 		verifying->verify->error(verifying->verify->arg, &error);
 }
 
-/* Report a fault of the node id, or of no node if id is NULL. */
+/* Report a fault of a node.  If id is NULL, the fault is not about a node. */
 static void report_node(struct verifying *verifying, const char *id, const char *what)
 {
 	char nodes[1][NODE_ID];
@@ -66,7 +66,10 @@ __attribute__((format(printf, 3, 4))) static void node_fault(
 
 /* ---------------------------------------------------------------- the nodes */
 
-/* Returns the sum of 1 if a node with this id exists, and 2 if a tombstone with this id exists. */
+/*
+ * Returns the sum of two numbers: 1 if a node with this id exists, and 2 if a tombstone with this
+ * id exists.
+ */
 static int known_id(struct verifying *verifying, const char *id, struct err *err)
 {
 	int64_t bits = 0;
@@ -79,8 +82,8 @@ static int known_id(struct verifying *verifying, const char *id, struct err *err
 }
 
 /*
- * Check the parent of a node.  It must be the node that the node was made from, unless that node
- * was deleted.
+ * Check the parent of a node.  The parent must be the node given by made_from, unless that node was
+ * deleted.
  */
 static int check_parent(struct verifying *verifying, const struct node *node, struct err *err)
 {
@@ -133,7 +136,8 @@ static int check_record(struct verifying *verifying, struct db_query *row, const
 	if (db_int(row, 3) != node.time)
 		node_fault(verifying, id, "its row and its record have different times");
 	/*
-	 * The record is trusted if the row differs from it, since the id is a hash of the record.
+	 * If the row and the record differ, the record is trusted, since the id is a hash of the
+	 * record.
 	 */
 	*tree = node.tree;
 	*has_tree = true;
@@ -223,7 +227,7 @@ static const char *const table_checks[] = {
 	" FROM node AS n WHERE n.parent IS NOT NULL"
 	" AND NOT EXISTS (SELECT 1 FROM node AS p WHERE p.id = n.parent) ORDER BY n.seq",
 
-	/* circles: nodes that cannot be reached from any node without a parent */
+	/* circles: nodes whose chain of parents never ends */
 	"WITH RECURSIVE below(id) AS ("
 	" SELECT n.id FROM node AS n WHERE n.parent IS NULL"
 	"  OR NOT EXISTS (SELECT 1 FROM node AS p WHERE p.id = n.parent)"
