@@ -25,7 +25,7 @@ struct applied_inode {
 	int64_t before;
 	/* ctime in ns after the last change; 0: another program changed the inode in between */
 	int64_t after;
-	uint32_t number; /* position in the order in which notes were made */
+	uint32_t number; /* position of this note among all notes, in the order of time */
 	unsigned lacks;  /* bits of enum applied_lack */
 };
 

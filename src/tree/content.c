@@ -130,8 +130,8 @@ static int read_blob(struct window *window, const struct hash *hash, uint64_t le
 }
 
 /*
- * Read a chunk list of len bytes of content.  level is the level that the list must have, or -1 for
- * the top list, which may have any level.
+ * Read a chunk list that describes len bytes of a file.  The parameter 'level' is the level that
+ * the list must have, or -1 for the top list, which may have any level.
  */
 static int read_list(
 	struct window *window, const struct hash *hash, uint64_t len, int level, struct err *err)
@@ -246,8 +246,8 @@ int content_write(struct store *store, const struct entry *file, int fd, struct 
 #define FD_BLOCK ((size_t)128 << 10)
 
 /*
- * Pass the bytes from offset 'from' to offset 'to' to sink.  Returns 1 if the file ends before
- * 'to', else 0.
+ * Pass the bytes between the offsets 'from' and 'to' to the sink.  Returns 1 if the file ends
+ * before 'to', else 0.
  */
 static int read_extent(int fd, const char *name, uint64_t from, uint64_t to, content_sink sink,
 	void *arg, struct err *err)
@@ -269,7 +269,7 @@ static int read_extent(int fd, const char *name, uint64_t from, uint64_t to, con
 	return 0;
 }
 
-/* The end of the hole that begins at offset.  The last hole ends where the file ends. */
+/* Returns the end of the hole that begins at offset.  The last hole ends where the file ends. */
 static uint64_t hole_end(int fd, uint64_t offset)
 {
 	off_t data = lseek(fd, (off_t)offset, SEEK_DATA);

@@ -21,7 +21,7 @@
 #include "store/store.h"
 #include "tree/entry.h"
 
-#define CONTENT_LIST_MAX 4096 /* items of one chunk list */
+#define CONTENT_LIST_MAX 4096 /* maximum number of items in one chunk list */
 
 struct content_piece {
 	uint64_t length;
@@ -48,28 +48,30 @@ int content_list_open(struct content_list *list, const void *bytes, size_t len, 
 int content_list_next(struct content_list *list, struct content_piece *piece, struct err *err);
 
 /*
- * Pass at most length bytes of the content of a file, from offset on, to sink, in order.  For a
- * hole, bytes is NULL.  The sink returns 0 or, to stop the reading, a negative value.  content_read
- * then returns that value.
+ * Pass the content of a file to the callback sink, in order.  The passed part begins at 'offset'
+ * and has at most 'length' bytes.  For a hole, the sink gets NULL as bytes.  The sink returns 0, or
+ * a negative value to stop the reading.  In the second case content_read returns that value.
  */
 typedef int (*content_sink)(void *arg, const void *bytes, uint64_t len, struct err *err);
 int content_read(struct store *store, const struct entry *file, uint64_t offset, uint64_t length,
 	content_sink sink, void *arg, struct err *err);
 
 /*
- * Pass length bytes of an open file, from offset on, to sink, or fewer if the file ends before.
- * name is used in error messages.
+ * Pass length bytes of an open file to the callback sink, beginning at offset.  The sink gets fewer
+ * bytes if the file ends earlier.  The string name is for error messages.
  */
 int content_read_fd(int fd, const char *name, uint64_t offset, uint64_t length, content_sink sink,
 	void *arg, struct err *err);
-/* As content_read_fd, but for a hole the sink gets bytes NULL instead of zeros. */
+/*
+ * Do the same as content_read_fd.  For a hole, however, the sink gets NULL as bytes, and not zeros.
+ */
 int content_read_sparse(int fd, const char *name, uint64_t offset, uint64_t length,
 	content_sink sink, void *arg, struct err *err);
 
-/* A content_sink that appends to arg, a struct buf.  A hole becomes zeros. */
+/* A content_sink that appends the bytes to arg, which is a struct buf.  A hole becomes zeros. */
 int content_append(void *arg, const void *bytes, uint64_t len, struct err *err);
 
-/* Append at most max bytes from the start of a file to out.  A hole becomes zeros. */
+/* Append at most max bytes from the start of a file to *out.  A hole becomes zeros. */
 int content_load(struct store *store, const struct entry *file, uint64_t max, struct buf *out,
 	struct err *err);
 

@@ -25,16 +25,19 @@ void cutter_init(struct cutter *cutter, struct store *store, char *window);
 void cutter_release(struct cutter *cutter);
 
 /*
- * Returns where the next bytes of a run must be put.  *room is set to the number of bytes that fit
- * there, which is never 0.
+ * Returns the address in the window at which the caller must put the next bytes of a run.  *room is
+ * set to the number of bytes that fit there, which is never 0.
  */
 char *cutter_room(struct cutter *cutter, size_t *room);
-/* Called after len bytes were put into the room that cutter_room returned. */
+/* Called after len bytes were put at the address that cutter_room returned. */
 int cutter_filled(struct cutter *cutter, size_t len, struct err *err);
 /* Add len bytes to the run.  The bytes are copied to the window, in as many parts as necessary. */
 int cutter_add(struct cutter *cutter, const void *bytes, size_t len, struct err *err);
 /* End the run with a hole of len bytes.  If len is 0, nothing happens. */
 int cutter_hole(struct cutter *cutter, uint64_t len, struct err *err);
 
-/* End the file: set content, size and hash of entry.  A small file without holes is one blob. */
+/*
+ * End the file, and set the content, size and hash of its entry.  A small file without holes is one
+ * blob.
+ */
 int cutter_finish(struct cutter *cutter, struct entry *entry, struct err *err);

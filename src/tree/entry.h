@@ -1,7 +1,7 @@
 /*
  * entry - one name in a directory, with everything we know about it.
  *
- * Encoded (varints are LEB128, signed ones zigzag):
+ * The encoding, with varints as LEB128 and signed varints as zigzag:
  *
  *	name       length, bytes       empty only for the root of a tree
  *	kind       1 byte              bits 0-3 type, 0x10 has xattrs, 0x20 has link group
@@ -19,8 +19,8 @@
  * Every entry has exactly one encoding, so equal directories have equal hashes.
  *
  * The link group of a hard-linked file is the sum of entry_path_hash over all its names in the
- * tree.  So the same tree gives the same number wherever it is read.  When a name is added or
- * removed, the number changes in the entries of all names, so a diff shows them all.
+ * tree.  So the numbers depend only on the tree, and not on where the tree is read.  When a name is
+ * added or removed, the number changes in the entries of all names, so a diff shows them all.
  */
 #pragma once
 #include <stdbool.h>
@@ -46,9 +46,9 @@ enum entry_type {
 
 enum entry_content {
 	ENTRY_EMPTY,  /* a file without bytes, or a directory without entries */
-	ENTRY_BLOB,   /* hash names the content */
-	ENTRY_CHUNKS, /* hash names a chunk list */
-	ENTRY_TREE,   /* hash names the directory's top node */
+	ENTRY_BLOB,   /* 'hash' is the name of a blob, which is the content */
+	ENTRY_CHUNKS, /* 'hash' is the name of a chunk list */
+	ENTRY_TREE,   /* 'hash' is the name of the directory's top node */
 	ENTRY_UNREAD, /* the content is unknown, since it could not be read during the capture */
 };
 
@@ -86,11 +86,12 @@ uint32_t entry_type_mode(enum entry_type type);    /* for example S_IFREG */
 const char *entry_type_name(enum entry_type type); /* file dir symlink fifo socket char block */
 
 /*
- * Returns the hash of the path of name.  'parent' is the hash of the path of the directory that has
- * name; for the root it is ENTRY_PATH_ROOT.  Link groups are sums of these hashes.
+ * Returns the hash of the path of the entry called 'name'.  'parent' is the hash of the path of its
+ * directory.  The hash of the root's path is ENTRY_PATH_ROOT.  Link groups are sums of these
+ * hashes.
  */
 #define ENTRY_PATH_ROOT UINT64_C(0xcbf29ce484222325)
 uint64_t entry_path_hash(uint64_t parent, struct str name);
 
-/* Whether name can be a name in a directory: 1..255 bytes, no '/' or NUL, not "." or "..". */
+/* Whether an entry can have this name: 1..255 bytes, no '/' or NUL, not "." or "..". */
 bool entry_name_ok(struct str name);

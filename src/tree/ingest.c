@@ -1,9 +1,10 @@
 /*
  * The dirty part of the scanned tree is walked depth first.  Every entry passes through a ring of
  * slots.  If the file of an entry must be read, a thread reads it; any other entry is complete at
- * once.  Entries leave the ring in order, and are added to the builder of their directory.  So the
- * tree of a directory is complete when its END slot leaves the ring.  The slot with the directory's
- * own entry follows directly after the END slot.
+ * once.  Entries leave the ring in order, and are added to the builder of their directory.  A BEGIN
+ * slot comes before the entries of a directory, and an END slot after them.  So the tree of the
+ * directory is complete when its END slot leaves the ring.  The next slot has the directory's own
+ * entry.
  */
 #include "tree/ingest.h"
 
@@ -21,7 +22,7 @@
 
 #define RING_SIZE 1024
 #define SMALL_FILE 65536
-#define READ_HERE_MAX 24 /* small files that this thread reads before it starts other threads */
+#define READ_HERE_MAX 24 /* number of small files that are read before threads are started */
 #define DEPTH_MAX 16384
 #define READ_TRIES 3
 
@@ -41,7 +42,7 @@ struct slot {
 	bool from_ended; /* the entry is a directory, whose END has just left the ring */
 	bool save;       /* record changed and must be written back */
 	bool drop;       /* the file vanished, so its entry is left out */
-	bool unread;     /* the file could not be read; this is not a failure to store it */
+	bool unread;     /* the file could not be read, which does not end the capture */
 	struct entry entry;
 	struct windex_record record;
 	bool override;
@@ -113,7 +114,7 @@ static bool same_version(const struct statx *a, const struct statx *b)
 
 /*
  * Whether the file system reports that the file has holes.  The number of allocated blocks does not
- * show this, since it includes the blocks of extended attributes.
+ * show this, since that number includes the blocks of extended attributes.
  */
 static bool has_holes(int fd, const struct statx *stx)
 {
@@ -156,7 +157,7 @@ static int read_whole(struct slot *slot, int fd, uint64_t size, struct err *err)
 }
 
 /*
- * Read the bytes of a file from offset 'from' to offset 'to'.  Reading stops earlier if the file
+ * Read the bytes of a file between the offsets 'from' and 'to'.  Reading stops earlier if the file
  * ends earlier.
  */
 static int read_extent(struct slot *slot, int fd, uint64_t from, uint64_t to, struct cutter *cutter,
@@ -277,8 +278,9 @@ static bool may_be_mapped(const struct slot *slot, const struct statx *stx)
  * Read the content of a file.  Returns 1, or 0 if the file changed during each try, or a negative
  * error.  With the result 0, the slot has the content that was read last.
  *
- * Pages are protected after the first stat.  So the content that is read includes every store
- * before the protection, and every store after the protection changes the times of the file.
+ * Pages are protected after the first stat.  So the content that is read includes every write
+ * through a mapping before the protection.  Every such write after the protection changes the times
+ * of the file.
  */
 static int read_content(struct slot *slot, int fd, struct err *err)
 {
@@ -357,8 +359,8 @@ static void read_file(struct slot *slot)
 		slot->entry.size = 0;
 	atomic_fetch_add(&slot->ingest->progress->files, 1);
 	/*
-	 * If stores to a mapped file may leave no trace, the next capture reads the file again,
-	 * even if it is no longer mapped then.
+	 * If stores to a mapped file may leave no trace, the next capture must read the file again.
+	 * This holds even if no program maps the file by then.
 	 */
 	finish_record(slot, r > 0 && !untraced);
 }
@@ -393,8 +395,8 @@ static int end_directory(struct ingest *in, const struct slot *slot, struct err 
 }
 
 /*
- * Copy those fields of an ended directory to its entry that depend on its own entries and on the
- * lower tree.
+ * Complete the entry of a directory that has ended.  Only the fields are copied that depend on the
+ * entries in the directory and on the lower tree.
  */
 static void copy_ended(const struct ingest *in, struct entry *dir)
 {
@@ -423,8 +425,7 @@ static int retire_entry(struct ingest *in, struct slot *slot, struct err *err)
 		return err_context(err, "'%s'", slot->name);
 	}
 	/*
-	 * The tree gets no entry for this record, so the flag makes the next scan look at the file
-	 * again.
+	 * The tree gets no entry for this record.  The flag makes the next capture read the file.
 	 */
 	if (slot->drop)
 		slot->record.flags |= WINDEX_UNHASHED;
@@ -632,8 +633,8 @@ static int add_link(struct slot *slot, struct shared_fd *at)
 }
 
 /*
- * Read the file of a slot, here or in a thread.  The first small files are read here, since
- * starting threads for a few of them would cost more.
+ * Read the file of a slot, in the calling thread or in another one.  The calling thread reads the
+ * first small files itself, since it would cost more to start threads for a few small files.
  */
 static void start_reading(struct ingest *in, struct slot *slot)
 {

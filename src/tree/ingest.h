@@ -31,6 +31,6 @@ struct ingest_options {
 	bool squashed;
 };
 
-/* Set *tree to the hash of the whole tree, and bring the index of scan up to date. */
+/* Set *tree to the hash of the whole tree, and bring the index of the scan up to date. */
 int ingest_run(struct scan *scan, const struct ingest_options *options, struct hash *tree,
 	struct err *err);

@@ -17,7 +17,8 @@
 #include "core/text.h"
 #include "core/when.h"
 
-#define MAPS_LINE 17408 /* an address range and a path, in which a newline takes four bytes */
+/* size of a line: an address range, and a path in which a newline takes four bytes */
+#define MAPS_LINE 17408
 #define FILES_MAX 65536
 #define SCHEDSTAT_MAX 128
 #define XFS_MAGIC 0x58465342
@@ -26,16 +27,17 @@ struct search {
 	struct mapped *mapped;
 	const struct mapped_tree *tree;
 	const char *place; /* path of the tree as the inspected programs see it; "" for "/" */
-	const char *own;   /* path of the environment, which is left out, in the tree; NULL: none */
-	dev_t dev;         /* device of the tree */
-	dev_t overlay;     /* device of the overlay that shows the tree to the programs; 0: none */
-	int proc, pid;     /* 'proc' is /proc, 'pid' is the process that is being inspected */
+	/* path of the environment, relative to the tree; its files are left out; NULL: none */
+	const char *own;
+	dev_t dev;     /* device of the tree */
+	dev_t overlay; /* device of the overlay that shows the tree to the programs; 0: none */
+	int proc, pid; /* 'proc' is /proc, 'pid' is the process that is being inspected */
 	char line[MAPS_LINE];
 };
 
 /* --- one file --- */
 
-/* Returns the part of path below place, or NULL if path is not below place. */
+/* Returns the rest of a path that leads below the directory 'place', or NULL for any other path. */
 static const char *path_below(const char *path, const char *place)
 {
 	size_t len = strlen(place);
@@ -117,10 +119,10 @@ static bool may_become_writable(const struct search *search, const char *line)
 }
 
 /*
- * Add the file of the tree that a path of /proc/PID/maps leads to.  ino is the inode number that
- * the kernel shows for the mapped file.  Returns false if the file at path has another inode
- * number, since the path may then belong to other mounts.  (An overlay shows another inode number
- * for a file from its lower layer, too.)
+ * Add the file of the tree that a path of /proc/PID/maps leads to.  The parameter ino is the inode
+ * number that the kernel shows for the mapped file.  Returns false if the file at this path has
+ * another inode number, since the path may then belong to other mounts.  (An overlay shows another
+ * inode number for a file from its lower layer, too.)
  */
 static bool add_path(struct search *search, const char *path, uint64_t ino)
 {
@@ -131,7 +133,7 @@ static bool add_path(struct search *search, const char *path, uint64_t ino)
 
 	if (fd < 0 || at_fd_stat(fd, &stx) < 0 || !S_ISREG(stx.stx_mode))
 		return false;
-	/* A file that is excluded by this name may be in the tree by another name. */
+	/* A file that is excluded under this name may have another name in the tree. */
 	if (!is_left_out(search, path))
 		add_file(search->mapped, stx.stx_ino, path);
 	else if (stx.stx_nlink > 1)
@@ -146,9 +148,9 @@ static bool add_path(struct search *search, const char *path, uint64_t ino)
  * the inode number is used.  An overlay has other inode numbers than its upper directory, which is
  * the tree.  So a mapping of the overlay may be a mapping of any file of the tree.
  *
- * Where stores leave a trace, the device is not compared, since btrfs shows a device that no file
- * of the subvolume has.  Then an inode number may belong to a file of another file system.  This
- * does no harm: at worst, the pages of one more file are protected.
+ * On file systems where stores leave a trace (mapped.h), the device is not compared, since btrfs
+ * shows a device that no file of the subvolume has.  So an inode number may belong to a file of
+ * another file system.  This does no harm: at worst, the pages of one more file are protected.
  */
 static void add_mapping(struct search *search, char *line)
 {
@@ -238,8 +240,8 @@ static int add_thread_work(void *arg, int task, int tid, struct err *err)
 }
 
 /*
- * Set the work of the files that were found in this process.  These are the files after the first
- * n_before ones, which were found in earlier processes.
+ * Set the member 'work' of the files that were found in this process.  In the list, these files
+ * come after the first n_before files, which were found in other processes.
  */
 static void add_process_work(struct mapped *mapped, size_t n_before, int proc, int pid)
 {

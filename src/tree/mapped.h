@@ -3,14 +3,14 @@
  *
  * A store through a mapping changes the times of a file only if the page was clean and
  * write-protected.  Further stores to the same page leave no trace while the page is dirty.  On a
- * file system that writes pages back, the pages of a file are protected (at_protect_pages) before
- * the file is read, so that the next store changes its times.  On other file systems (tmpfs,
- * overlayfs, FUSE) stores may leave no trace.  There each capture reads a mapped file as long as it
- * is mapped, and once more after that.
+ * file system that writes pages back, at_protect_pages protects the pages of a file before the file
+ * is read.  So the next store changes the times of the file.  On other file systems (tmpfs,
+ * overlayfs, FUSE) stores may leave no trace.  On those file systems each capture reads a mapped
+ * file as long as it is mapped, and once more after that.
  *
- * A program stores only while it runs.  So on these file systems a file counts as unchanged as long
- * as no thread of a program that maps the file has used processor time.  The scheduler counts that
- * time in nanoseconds (/proc/PID/task/TID/schedstat).
+ * A program stores only while it runs.  So on these file systems a file counts as unchanged until a
+ * thread of a program that maps the file has used processor time.  The scheduler counts that time
+ * in nanoseconds (/proc/PID/task/TID/schedstat).
  *
  * The list of mapped files comes from /proc/PID/maps.  If a program maps a file after the list was
  * made, its first store changes the times of the file.  The next scan does not trust a file whose
@@ -43,26 +43,26 @@ struct mapped_file {
 	/* Set only where stores leave no trace: */
 	/* a number that changes when a thread of a program that maps the file has run */
 	uint64_t work;
-	bool unknown; /* it is not known whether such a thread has run */
+	bool unknown; /* it is not known whether a thread of such a program has run */
 };
 
 struct mapped {
-	struct mapped_file *files; /* sorted by ino, each once */
+	struct mapped_file *files; /* sorted by ino, each inode once */
 	size_t n, capacity;
 	/* a mapped file could be any file of the tree, so each file counts as mapped */
 	bool anywhere;
-	/* a file may be missing here, for instance because a process could not be inspected */
+	/* the list may lack a file, for instance because a process could not be inspected */
 	bool partial;
 	bool untraced; /* stores leave no trace on this file system */
-	int64_t since; /* when_coarse() before the first process was inspected */
+	int64_t since; /* value of when_coarse() before the first process was inspected */
 };
 
 /* Whether a store through a mapping may leave no trace on the file system of the tree. */
 bool mapped_is_untraced(int live);
 
 /*
- * Fill mapped with the files of tree that are mapped now.  The caller must release it.  This never
- * fails: a process that cannot be inspected makes the list partial.
+ * Fill *mapped with the files of the given tree that are mapped now.  The caller must release
+ * *mapped.  The function never fails: a process that cannot be inspected makes the list partial.
  */
 void mapped_look(struct mapped *mapped, const struct mapped_tree *tree);
 /*

@@ -10,11 +10,12 @@
 
 #include "tree/entry.h"
 
-#define RENAMES_MAX 100000 /* entries in each list; treediff then stops adding entries */
+#define RENAMES_MAX 100000 /* maximum number of entries in each list; treediff adds no more */
 
 struct renames_item {
-	uint64_t key;       /* made from the content hash; 0: never part of a rename */
-	uint32_t end;       /* index after the last entry below this one; set by the caller */
+	uint64_t key; /* made from the content hash; 0: never part of a rename */
+	/* index of the next entry that is not below this one; set by the caller */
+	uint32_t end;
 	int32_t match;      /* index of the match in the other list; -1: none */
 	bool below_match;   /* a directory above this entry was renamed as a whole */
 	struct entry entry; /* the entry; its name and target are empty */
@@ -26,7 +27,7 @@ struct renames_list {
 	size_t n, cap;
 };
 
-/* Add an entry.  Returns its index.  path is not copied, and may be empty. */
+/* Add an entry, and return its index.  The path is not copied, and may be empty. */
 size_t renames_add(struct renames_list *list, const struct entry *entry, struct str path);
 /*
  * Set the content hash of an entry.  Two entries with the same hash are a match.  If hash is NULL,
@@ -34,8 +35,8 @@ size_t renames_add(struct renames_list *list, const struct entry *entry, struct 
  */
 void renames_set_hash(struct renames_item *item, const struct hash *hash);
 /*
- * Pair each new entry with one that is gone and has the same content, in path order.  Directories
- * are paired first, and nothing in a pair of directories is paired again.
+ * Pair each new entry with a gone entry of the same content, in path order.  Directories are paired
+ * first, and nothing in a pair of directories is paired again.
  */
 void renames_match(struct renames_list *gone, struct renames_list *come);
 void renames_release(struct renames_list *list);

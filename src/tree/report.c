@@ -20,8 +20,8 @@ void report_release(struct report *report)
 }
 
 /*
- * Whether the report has an item of this kind about path.  One command may read a tree more than
- * once, but must report and count each file only once.
+ * Whether the report has an item of this kind about this path.  One command may read a tree more
+ * than once, but must report and count each file only once.
  */
 static bool is_listed(const struct report *report, enum report_kind kind, struct str path)
 {
@@ -47,8 +47,8 @@ void report_add(struct report *report, enum report_kind kind, struct str path, c
 	}
 	report->count[kind]++;
 	/*
-	 * A user without privileges may have very many files whose owners or devices are only in
-	 * the history, so only a few examples are listed.
+	 * List only a few examples, since a user without privileges may have very many files whose
+	 * owners or devices are only in the history.
 	 */
 	if (report->n_items < REPORT_LIST_MAX &&
 		(kind != REPORT_LOGICAL || report->count[kind] <= LOGICAL_EXAMPLES)) {

@@ -1,10 +1,10 @@
 /*
  * Threads take directories from a shared stack.  The directory that was pushed last is taken first,
  * so that few directories are open at a time.  For each directory, a thread lists and stats the
- * names, writes their records at once and pushes the subdirectories.  The row of a directory
- * becomes dirty if its list of names and records differs from the old one.  At the end, one pass
- * marks the parents of dirty rows.  This pass goes backwards, since a parent has a smaller id than
- * its children.
+ * names, writes their records at once and pushes the subdirectories.  The directory's row in the
+ * index becomes dirty if the list of names and records differs from the old list.  At the end, one
+ * pass marks the parents of dirty rows.  This pass goes backwards, since a parent has a smaller id
+ * than its children.
  */
 #include "tree/scan.h"
 
@@ -24,8 +24,8 @@
 
 #define RACY_MARGIN INT64_C(20000000) /* two ticks of the slowest kernel clock */
 /*
- * start other threads when this many directories have been pushed; for fewer, it is not worth the
- * cost
+ * other threads are started when this many directories have been pushed; for fewer directories,
+ * starting threads costs more than it saves
  */
 #define HELP_FROM 256
 
@@ -70,8 +70,8 @@ static void release_place(struct scan_state *state, struct scan_place *place)
 }
 
 /*
- * Note that a child of parent has been opened, or need not be opened.  After the last child, the
- * descriptor of the parent is not needed any more.
+ * Note that a child of the directory 'parent' has been opened, or need not be opened.  After the
+ * last child, the descriptor of the parent is not needed any more.
  */
 static void release_parent_fd(struct scan_state *state, struct scan_place *parent)
 {
@@ -120,7 +120,7 @@ static void stop_with_error(struct scan_state *state, const struct err *err)
 {
 	pthread_mutex_lock(&state->lock);
 	/*
-	 * The flag stop does not tell whether this is the first error, since it is set at the
+	 * The flag 'stop' does not tell whether this is the first error, since it is set at the
 	 * regular end of the walk, too.
 	 */
 	if (!state->err.code)
@@ -133,8 +133,8 @@ static void stop_with_error(struct scan_state *state, const struct err *err)
 /* --- the threads --- */
 
 /*
- * Open a directory by the descriptor of its parent.  If the parent is quiet and was not opened, the
- * path from the top is used.  Returns a descriptor or -errno.
+ * Open a directory by the descriptor of its parent.  If the parent is quiet (scan_dir.c) and was
+ * not opened, the path from the root is used.  Returns a descriptor or -errno.
  */
 static int open_name(struct scan_walker *w, const struct scan_place *dir, int flags)
 {
@@ -190,8 +190,8 @@ static int open_place(struct scan_walker *w, struct scan_place *dir)
 }
 
 /*
- * Open a directory as open_place does.  A directory need not be opened if its names are known from
- * the old index and no file of it must be looked at.
+ * Open a directory as open_place does, if that is necessary.  If the names of the directory are
+ * known from the old index and no file in it must be looked at, the directory is not opened.
  */
 static int enter_place(struct scan_walker *w, struct scan_place *dir)
 {

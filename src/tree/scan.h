@@ -40,7 +40,7 @@ struct scan_options {
 	 * list.
 	 */
 	const struct scan_inodes *changed;
-	struct store *store; /* takes extended attributes, and holds the tree to adopt */
+	struct store *store; /* gets the extended attributes, and has the tree to adopt */
 	/* remove the stubs that are found, since no program needs them (core/stub.h) */
 	bool drop_stubs;
 	/*
@@ -50,7 +50,8 @@ struct scan_options {
 	bool other_ids;
 	/* the tree that was just written to fd, or NULL; see scan_adopt.h */
 	const struct hash *adopt;
-	const struct applied *applied; /* for adopt: the inodes as treeapply left them, sorted */
+	const struct applied *applied; /* if 'adopt' is set: the inodes as treeapply left them,
+					* sorted */
 	/* mapped files, which are read again, since a store to them may leave no trace; or NULL */
 	const struct mapped *mapped;
 	const char *only; /* the only name to look at in the top directory; NULL: all names */
@@ -62,11 +63,11 @@ struct scan_options {
 	_Atomic uint64_t *progress; /* incremented for each entry that was seen; or NULL */
 };
 
-/* One name of a hard-linked file.  When the scan has ended, the list is sorted by inode. */
+/* One name of a hard-linked file.  After the scan, the list of these names is sorted by inode. */
 struct scan_link {
 	uint64_t ino;
-	uint64_t path;  /* entry_path_hash */
-	uint64_t group; /* the recorded link group; after the scan, the correct one */
+	uint64_t path;  /* hash of the path (entry_path_hash) */
+	uint64_t group; /* link group in the record; after the scan: the correct link group */
 	uint32_t dir;
 };
 
@@ -77,8 +78,8 @@ struct scan {
 };
 
 /*
- * Scan the directory of the options and fill scan, which the caller must release on success.
- * spool_take, which is taken over, becomes the file of the new index.
+ * Scan the directory of the options and fill scan, which the caller must release on success.  The
+ * file spool_take becomes the file of the new index, and its descriptor is taken over.
  */
 int scan_run(
 	const struct scan_options *options, int spool_take, struct scan *scan, struct err *err);

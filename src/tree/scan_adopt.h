@@ -1,5 +1,5 @@
 /*
- * scan_adopt - takes facts about a file from the history that the live tree does not show.
+ * scan_adopt - takes from the history those facts about a file that the live tree does not show.
  *
  * After a checkout the files on disk are new to the index, but their content is known, since
  * treeapply wrote it.  A file that is still as treeapply left it (applied.h) gets its content hash
@@ -23,8 +23,8 @@ struct scan_adopt {
 };
 
 /*
- * If the file is still as treeapply made it from entry, take over the hash and the attributes of
- * entry, and return true.  'old' is the previous record of the name, or NULL.
+ * If the file is still as treeapply made it from the given entry, take over the hash and the
+ * attributes of the entry, and return true.  'old' is the previous record of the name, or NULL.
  */
 bool scan_adopt_entry(struct scan_adopt *item, const struct entry *entry,
 	const struct applied *applied, const struct windex_record *old);

@@ -3,8 +3,9 @@
  *
  * Quiet directories: on some file systems it is known which inodes changed since the old index was
  * made (options.changed).  If the inode of a directory has not changed, the directory still has the
- * names that the old index has.  Such a directory is quiet.  Only those of its names are looked at
- * whose inode has changed.  If no inode has changed, the directory is not even opened.
+ * names that the old index has.  Such a directory is called quiet.  In a quiet directory, the scan
+ * looks only at names whose inode has changed.  If no inode has changed, the directory is not even
+ * opened.
  *
  * The names of the directory, of the old index and of the adopted tree are all sorted, so the three
  * lists are walked side by side.
@@ -39,7 +40,7 @@ struct merge {
 	struct scan_children children;
 	/* These flags describe the current name. */
 	bool known;  /* the old list has the name */
-	bool same;   /* the name is as in the old list */
+	bool same;   /* the record of the name is the same as in the old list */
 	bool adopts; /* the adopted tree has the name */
 	bool covers; /* another file system is mounted over the name */
 };
@@ -231,8 +232,8 @@ static int read_xattrs(struct scan_walker *w, const struct scan_place *dir, int 
 }
 
 /*
- * Step forward in the adopted list to name.  Returns 1 if the list has the name, 0 if not, or a
- * negative error.
+ * Step forward in the adopted list to the given name.  Returns 1 if the list has the name, 0 if
+ * not, or a negative error.
  */
 static int adopt_seek(struct scan_walker *w, struct merge *merge, struct str name, struct err *err)
 {
@@ -254,8 +255,8 @@ static int adopt_seek(struct scan_walker *w, struct merge *merge, struct str nam
 }
 
 /*
- * Step forward in the old list to name.  Returns whether the list has it.  The names passed on the
- * way were deleted from the directory.
+ * Step forward in the old list to the given name.  Returns whether the list has that name.  The
+ * names that are skipped were deleted from the directory.
  */
 static bool old_seek(struct scan_walker *w, struct merge *merge, struct str name)
 {
@@ -349,8 +350,8 @@ static void scan_subdirectory(struct scan_walker *w, struct scan_place *dir, str
 		merge->adopts ? &merge->adopted : NULL, w->state->index);
 	merge->children.first->covered = merge->covers || dir->covered;
 	/*
-	 * The times of a directory change when a name is added or removed.  So a directory that is
-	 * unchanged in the old list still has the old names.
+	 * The times of a directory change when a name is added or removed.  So a directory whose
+	 * record has not changed still has the names in the old index.
 	 */
 	merge->children.first->listed = merge->same && options->upper;
 	merge->children.first->quiet =
@@ -362,7 +363,7 @@ static int index_failed(int r, struct err *err)
 	return err_number(err, -r, "write the workspace index");
 }
 
-/* Record one name of dir.  If stx is NULL, the name is as in the old list. */
+/* Record one name of dir.  If stx is NULL, the record is taken from the old list. */
 static int scan_name(struct scan_walker *w, struct scan_place *dir, int dirfd, const char *cname,
 	struct str name, const struct statx *stx, struct merge *merge, struct err *err)
 {
@@ -403,7 +404,7 @@ static int scan_name(struct scan_walker *w, struct scan_place *dir, int dirfd, c
 
 /* --- one directory --- */
 
-/* Whether a name of a quiet directory is as in the old list. */
+/* Whether the old list has the right record of a name in a quiet directory. */
 static bool is_undisturbed(
 	struct scan_walker *w, const struct scan_place *dir, struct merge *merge, struct str name)
 {
@@ -413,9 +414,9 @@ static bool is_undisturbed(
 
 /*
  * Handle a name over which another file system is mounted.  That file system is not part of the
- * tree, and hides the file that the tree has there.  So a name that the old list has stays as it
- * was.  Any other name is left out.  Returns 0 for a new directory, which the caller records as an
- * empty one, else 1.
+ * tree, and hides the file that the tree has there.  So a name that the old list has keeps its old
+ * record.  A name that the old list lacks is left out, except for a directory.  Returns 0 for such
+ * a directory, which the caller records as an empty one, else 1.
  */
 static int scan_covered(struct scan_walker *w, struct scan_place *dir, const char *cname,
 	struct str name, bool is_dir, struct merge *merge, struct err *err)

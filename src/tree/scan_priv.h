@@ -16,14 +16,14 @@ struct scan_place {
 	struct str name;
 	uint32_t id;
 	uint32_t old_id; /* row in the old index; WINDEX_NO_DIR: the directory is new */
-	uint64_t path;   /* entry_path_hash */
+	uint64_t path;   /* hash of the path (entry_path_hash) */
 	int fd;
 	int unopened; /* number of children that must still be opened by means of fd */
 	int refs;
 	bool quiet;
 	/*
-	 * another file system is mounted over the directory, so its records in the old index are
-	 * kept
+	 * another file system is mounted over the directory, so the directory's records in the old
+	 * index are kept
 	 */
 	bool covered;
 	bool listed; /* the names of the directory are taken from the old index */
@@ -76,8 +76,8 @@ struct scan_walker {
 };
 
 /*
- * Returns the path of name in dir, from the root, or of dir itself if name is empty.  The path is
- * valid until the next call.
+ * Returns the path of a name in dir, relative to the root.  For an empty name, this is the path of
+ * dir itself.  The path is valid until the next call.
  */
 struct str scan_path(struct scan_walker *w, const struct scan_place *dir, struct str name);
 struct scan_place *scan_new_place(struct scan_place *parent, struct str name, uint32_t id);
@@ -90,8 +90,8 @@ void scan_push(struct scan_state *state, struct scan_place *dir, struct scan_chi
  */
 bool scan_dir_recall(struct scan_walker *w, const struct scan_place *dir, bool *disturbed);
 /*
- * Record the names of a directory, and push its subdirectories.  The directory must be open, or its
- * names must have been recalled.
+ * Record the names of a directory, and push its subdirectories.  The directory must be open, or
+ * scan_dir_recall must have taken its names from the old index.
  */
 int scan_dir_look(struct scan_walker *w, struct scan_place *dir, struct err *err);
 /*

@@ -20,8 +20,8 @@ static void shift_acl(struct buf *room, uint32_t first)
 }
 
 /*
- * Convert file capabilities.  Capabilities that are valid for root of the machine become
- * capabilities that are valid for root of the sandbox, and contain the id of that root.
+ * Convert file capabilities that are valid for root of the machine.  The result is valid for root
+ * of the sandbox, and contains the id of that root.
  */
 static void shift_capability(struct buf *room, uint32_t first)
 {

@@ -12,7 +12,8 @@
 #include "core/str.h"
 
 /*
- * Returns the value that must be set through the mount for the attribute name.  'value' is its
- * value in the tree.  'first' is FIRST; 0: ids are not moved.  The result may be in room.
+ * Returns the value that must be set through the mount for the attribute called 'name'.  'value' is
+ * the value in the tree.  'first' is IDS_FIRST, or 0 if ids are not moved.  The result is either
+ * 'value' itself or in the buffer 'room'.
  */
 struct str shifted_value(struct str name, struct str value, uint32_t first, struct buf *room);

@@ -1,10 +1,10 @@
 /*
  * tar - reads and writes archives.
  *
- * Reading uses libarchive, which is loaded at first use (core/library.h), so that commands that
- * need no archive do not pay for it.  A build with LIBRARY_NONE has no libarchive, and reading
- * fails with ERR_UNSUPPORTED.  Writing uses our own pax writer, since the writer of libarchive
- * loses names of sparse files and times before 1970.
+ * Reading uses libarchive.  The library is loaded at first use (core/library.h), so only commands
+ * that read an archive spend time on this.  A build with LIBRARY_NONE has no libarchive, and
+ * reading fails with ERR_UNSUPPORTED.  Writing uses our own pax writer, since the writer of
+ * libarchive loses names of sparse files and times before 1970.
  *
  * The reader and the writer use the same struct for a member.  Strings are raw bytes.
  */
@@ -29,7 +29,7 @@ struct tar_member {
 	struct str path; /* the path in the archive, unchecked */
 	/* target of a symbolic link; for a hard link, the path of an earlier member */
 	struct str link;
-	bool hardlink; /* a hard link to 'link'; the type in mode has no meaning */
+	bool hardlink; /* a hard link to 'link'; the type in 'mode' has no meaning */
 	mode_t mode;   /* type and permission bits */
 	uint32_t uid, gid;
 	int64_t mtime; /* ns since the epoch */
@@ -50,8 +50,8 @@ struct tar_member {
 
 struct tar_reader;
 /*
- * Open an archive, which may be compressed with gzip, xz, zstd or bzip2.  fd is borrowed and read
- * from its position on.  Returns NULL with err set on failure.
+ * Open an archive, which may be compressed with gzip, xz, zstd or bzip2.  fd is borrowed, and read
+ * from its current position.  Returns NULL with err set on failure.
  */
 struct tar_reader *tar_reader_open(int fd, struct err *err);
 /*

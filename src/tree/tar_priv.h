@@ -5,12 +5,10 @@
 
 /*
  * The limits for names are lower than those of libarchive.  libarchive refuses a pax record of
- * 1,000,000 bytes, and also the pax records of a member if they have 1 MiB together.
+ * 1,000,000 bytes, and also the pax records of a member if their sum is 1 MiB.
  */
-#define TAR_PATH_LIMIT ((size_t)900 << 10) /* for a path or a link target */
-#define TAR_HEADER_LIMIT                                                                           \
-	((size_t)1000 << 10) /* for path, link, xattr names and values together                    \
-			      */
+#define TAR_PATH_LIMIT ((size_t)900 << 10)    /* for a path or a link target */
+#define TAR_HEADER_LIMIT ((size_t)1000 << 10) /* for path, link and all xattrs together */
 #define TAR_XATTR_NAME_LIMIT ((size_t)255)
 #define TAR_XATTR_VALUE_LIMIT ((size_t)64 << 10) /* the limit of the kernel */
 #define TAR_XATTR_COUNT_LIMIT ((size_t)4096)

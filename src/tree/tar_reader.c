@@ -4,8 +4,8 @@
  * Names.  libarchive converts the names in pax records from UTF-8 to the locale.  If the conversion
  * fails, libarchive keeps the bytes as they are.  In the "C" locale, the conversion fails for every
  * name that is not ASCII.  So this file reads in the "C" locale (uselocale, for this thread only),
- * and gets the bytes whatever the locale of the program is.  Each such name causes a warning.  Its
- * error number distinguishes this warning from real ones.
+ * and gets the bytes whatever the locale of the program is.  Each such name causes a warning.  This
+ * warning has an error number that real warnings do not have.
  *
  * Times.  pax writes a negative time as sign and magnitude: -1.25 is one and a quarter seconds
  * before the epoch.  libarchive applies the sign only to the seconds, so this file applies the sign
@@ -14,10 +14,10 @@
  * looks for it.  Nothing on Linux restores a creation time.
  *
  * ACLs.  Our archives have each ACL twice: byte for byte as SCHILY.xattr.system.posix_acl_*, and as
- * text (SCHILY.acl.*) for other programs.  If a member has an ACL only as text, the ACL becomes the
- * same xattr, and its names are resolved to ids.  The header of such a member has the mask of the
- * ACL in its group bits.  libarchive replaces these bits by those of the ACL's entry "group::", so
- * this file sets them from the mask again.
+ * text (SCHILY.acl.*) for other programs.  If a member has an ACL only as text, this file makes the
+ * xattr from the text, and finds the ids of the users and groups.  The header of such a member has
+ * the mask of the ACL in its group bits.  libarchive replaces these bits by those of the ACL's
+ * entry "group::", so this file sets them from the mask again.
  *
  * Xattr names.  In SCHILY names, GNU tar writes '%' and '=' as %XX, and libarchive writes more
  * characters as %XX.  GNU tar decodes the names when it reads an archive, but libarchive does not.
@@ -137,8 +137,8 @@ struct tar_reader {
 };
 
 /*
- * Set err to the error of libarchive, and read nothing more.  The archive counts as damaged, unless
- * the file itself could not be read.
+ * Set err to the error of libarchive, and read nothing more.  The archive counts as damaged, except
+ * when a read of the file itself has failed.
  */
 static int reader_failed(struct tar_reader *tar, struct err *err)
 {
@@ -164,8 +164,8 @@ struct tar_reader *tar_reader_open(int fd, struct err *err)
 		return NULL;
 	}
 	/*
-	 * The results are ignored, since a filter may only warn that it would call an external
-	 * program.
+	 * The results are ignored, since a negative result may be a mere warning: libarchive would
+	 * call an external program for this filter.
 	 */
 	(void)lib.archive_read_support_filter_gzip(tar->archive);
 	(void)lib.archive_read_support_filter_xz(tar->archive);
@@ -218,7 +218,7 @@ static void read_mtime(struct archive_entry *entry, struct tar_member *member)
 	member->mtime = ns;
 }
 
-/* Return a copy of name in which each %XX is decoded. */
+/* Returns a copy of a name in which each %XX is decoded. */
 static struct str decode_name(struct arena *arena, struct str name)
 {
 	char *out = arena_alloc(arena, name.len + 1);
@@ -303,11 +303,11 @@ static int read_xattrs(
 
 /* --- text ACLs --- */
 
-#define ACL_COUNT_LIMIT ((size_t)8000) /* entries; the value of an xattr has room for few more */
+#define ACL_COUNT_LIMIT ((size_t)8000) /* number of entries; an xattr has room for few more */
 
 /*
- * Find the id of a user or group in the text of an ACL.  The text always has a name.  It has a
- * number only if bsdtar or star wrote it; otherwise number is -1.
+ * Find the id of a user or group in the text of an ACL.  The text always has a name.  If bsdtar or
+ * star wrote the text, it has a number, too.  Otherwise the parameter 'number' is -1.
  */
 static int resolve_acl_id(bool user, int number, const char *name, uint32_t *id, struct err *err)
 {
@@ -527,7 +527,10 @@ int tar_reader_next(struct tar_reader *tar, struct tar_member *member, struct er
 		return 0;
 	IN_C_LOCALE;
 	arena_release(&tar->arena);
-	/* Skip the rest of the previous member here, so that the position below is its end. */
+	/*
+	 * Skip the rest of the previous member here, so that the position read below is the end of
+	 * that member.
+	 */
 	if (lib.archive_filter_bytes(tar->archive, 0) > 0 &&
 		lib.archive_read_data_skip(tar->archive) < ARCHIVE_WARN)
 		return reader_failed(tar, err);

@@ -222,8 +222,8 @@ static int check_member(const struct tar_member *member, struct err *err)
 }
 
 /*
- * Add a pax record "LENGTH KEY=VALUE\n".  KEY is prefix and key joined.  LENGTH is the length of
- * the whole record, including the digits of LENGTH.
+ * Add a pax record "LENGTH KEY=VALUE\n".  KEY is the prefix followed by the key.  LENGTH is the
+ * length of the whole record, including the digits of LENGTH.
  */
 static void add_record(struct buf *records, struct str prefix, struct str key, struct str value)
 {
@@ -336,8 +336,8 @@ static void add_xattr(struct buf *records, const struct tar_xattr *xattr)
 }
 
 /*
- * Add records for everything that does not fit into the header.  A name that fits needs no charset,
- * since the header has its bytes.
+ * Add records for everything that does not fit into the header.  A name that fits into the header
+ * needs no record hdrcharset, since the header takes any bytes.
  */
 static void add_records(struct buf *records, const struct tar_member *member, uint64_t stored)
 {

@@ -19,7 +19,7 @@
 #include "tree/report.h"
 
 /*
- * Read an archive from fd, and set *tree to its tree.  fd is read from its position on.  The
+ * Read an archive from fd, and set *tree to its tree.  fd is read from its current position.  The
  * archive may be compressed in any way that tar_reader_open knows.  A later member replaces an
  * earlier one with the same path.  On failure *tree is not set.
  */
@@ -31,8 +31,8 @@ struct tarball_written {
 	_Atomic uint64_t bytes;
 };
 /*
- * Write a tree to fd as an archive.  'written' gets the numbers of what was written, and may be
- * NULL.  Entries and attributes that an archive cannot hold are reported.
+ * Write a tree to fd as an archive.  *written counts the written entries and bytes; the pointer may
+ * be NULL.  Entries and attributes that an archive cannot hold are reported.
  */
 int tarball_write(struct store *store, const struct hash *tree, int fd, struct report *report,
 	struct tarball_written *written, struct err *err);

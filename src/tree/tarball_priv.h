@@ -3,7 +3,7 @@
 #include "tree/tarball.h"
 
 #define TARBALL_SECOND INT64_C(1000000000)
-#define TARBALL_DEPTH_MAX 16384 /* components of a path, as in ingest.c */
+#define TARBALL_DEPTH_MAX 16384 /* maximum number of components of a path, as in ingest.c */
 #define TARBALL_PATHS_MAX ((size_t)8 << 20)
 
 /* Names of attributes that only strata understands.  No file can have such an attribute. */

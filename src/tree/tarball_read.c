@@ -20,7 +20,7 @@
 /* ------------------------------------------------------------------ entries */
 
 /*
- * The root is the entry with an empty name in directory 0.  Other columns of entry:
+ * The root is the entry with an empty name in directory 0.  The other columns of the table 'entry':
  *
  *	id      of a directory: the value of dir in its entries; of other types: 0
  *	path    entry_path_hash
@@ -156,7 +156,10 @@ static int drop_below(struct tar_import *in, int64_t dir, struct err *err)
 		"i", dir);
 }
 
-/* Put an entry into the directory found last, in place of an older entry of that name. */
+/*
+ * Put an entry into the directory that find_dir found last, in place of an older entry of that
+ * name.
+ */
 static int put_entry(struct tar_import *in, struct str name, const struct entry *entry,
 	int64_t inode, struct err *err)
 {
@@ -178,7 +181,7 @@ static int put_entry(struct tar_import *in, struct str name, const struct entry 
 	return put_row(in, dir->id, name, in->n_levels, &row, entry, err);
 }
 
-/* Returns the number of levels, counted from the root, that are also on the way to path. */
+/* Returns how many of the present levels, counted from the root, are also on the way to 'path'. */
 static size_t common_levels(const struct tar_import *in, struct str path)
 {
 	size_t n = 1, start = 0;
@@ -204,9 +207,9 @@ static void push_level(struct tar_import *in, int64_t id, uint64_t path, struct 
 static const struct entry plain_dir = { .name = STR(""), .type = ENTRY_DIR, .mode = 0755 };
 
 /*
- * Find the directory at path and make it the last level.  Returns 1, or 0 if there is none.  If
- * make is set, missing directories are made.  Then 0 means that something other than a directory is
- * in the way.
+ * Find the directory at 'path', which becomes the last level.  Returns 1, or 0 if there is none.
+ * If 'make' is true, missing directories are made.  In that case 0 means that a name on the path is
+ * not a directory.
  */
 static int find_dir(struct tar_import *in, struct str path, bool make, struct err *err)
 {
@@ -260,7 +263,7 @@ static void entry_of_member(const struct tar_member *member, struct entry *entry
 	}
 }
 
-/* Apply an attribute that only strata understands to the entry. */
+/* Change an entry according to an attribute that only strata understands. */
 static void apply_own_xattr(struct entry *entry, const struct tar_xattr *xattr)
 {
 	if (str_eq(xattr->name, TARBALL_OURS_TYPE) && str_eq(xattr->value, TARBALL_TYPE_SOCKET) &&
@@ -512,9 +515,9 @@ static int build_dir(struct tar_import *in, struct treebuild *build, int64_t id,
 }
 
 /*
- * Find the directory to build after the one with *depth and *id.  The deepest directories are built
- * first.  Returns 1, or 0 if no directory is left, or a negative error.  in->path gets the name of
- * the directory, and in->target its body.
+ * Find the next directory to build, after the directory with *depth and *id.  The deepest
+ * directories are built first.  Returns 1, or 0 if no directory is left, or a negative error.
+ * in->path gets the name of the directory, and in->target its body.
  */
 static int next_dir(
 	struct tar_import *in, int64_t *depth, int64_t *id, int64_t *parent, struct err *err)

@@ -129,8 +129,8 @@ static void mark_touched(struct treeapply_dir *dir)
 /* ------------------------------------------------------------------ removal */
 
 /*
- * Whether another file system is mounted over name.  That file system is not part of the tree.  If
- * there is one, it is reported.
+ * Whether another file system is mounted over this name.  Such a file system is not part of the
+ * tree, and is reported.
  */
 static bool is_covered(struct treeapply_dir *dir, const char *name)
 {
@@ -272,8 +272,8 @@ static int make_dir(struct treeapply_dir *dir, const char *name, const struct en
 }
 
 /*
- * Make the entry 'to' at name.  'from' is the entry that is at name now and may be replaced, or
- * NULL.
+ * Make the entry 'to' under this name.  'from' is the entry that has the name now and may be
+ * replaced, or NULL.
  */
 static int make_entry(struct treeapply_dir *dir, const char *name, const struct entry *from,
 	const struct entry *to, struct err *err)
@@ -352,7 +352,10 @@ static int change_entry(struct treeapply_dir *dir, const char *name, const struc
 	}
 	bool attributes = entry_same_content(from, to) && from->link == to->link &&
 			  to->content != ENTRY_UNREAD;
-	/* The attributes of a hard-linked file may already be set, by another name of the file. */
+	/*
+	 * The attributes of a hard-linked file may already be set, through another name of the
+	 * file.
+	 */
 	if (!treeput_still_same(dir->fd, name, from) &&
 		!(attributes && to->link && treeput_still_same(dir->fd, name, to))) {
 		treeapply_report(dir, name, REPORT_UNRESTORED, TREEAPPLY_KEPT, 0);

@@ -2,8 +2,8 @@
  * treeapply - turns a live directory that holds tree A into tree B.
  *
  * Only files that differ are touched.  A file is removed only if A has the file and it still looks
- * as in A.  A file that was added or changed meanwhile is left alone and reported, so no file is
- * lost that was not captured.  Contents come from the store.  A file that replaces another is
+ * as in A.  A file that was added or changed meanwhile is left alone and reported.  So only files
+ * that are in A are removed.  Contents come from the store.  A file that replaces another is
  * written under a temporary name and renamed over it.  Anything that this machine cannot restore
  * (an owner, a device node, an attribute) is reported, and treeapply goes on.
  *
@@ -41,7 +41,7 @@ struct treeapply_options {
 	const struct hash *from; /* the tree that fd holds now; NULL: fd is empty */
 	const struct hash *to;
 	int donor;     /* directory whose files may be cloned, or -1 */
-	bool durable;  /* sync the files before the return */
+	bool durable;  /* sync the files before treeapply_run returns */
 	bool squashed; /* owners are not set: see treemerge.h */
 	/*
 	 * If fd is seen through a mount that moves ids (shifted.h): the number that is added to

@@ -25,7 +25,7 @@ struct treeapply_dir {
 	struct treeapply *apply;
 	int fd;
 	atomic_int refs;
-	/* a name in the directory has changed, so its attributes must be set at the end */
+	/* a name in the directory has changed, so the attributes of the directory must be set */
 	atomic_bool touched;
 	struct entry want; /* the attributes to set, without strings */
 	struct str path;
@@ -44,7 +44,7 @@ struct treeapply {
 	struct treeapply_progress *progress;
 	struct par *par;
 	struct buf path;
-	uint64_t mnt_id;                /* of the live directory */
+	uint64_t mnt_id;                /* mount id of the live directory */
 	struct treeput_anchor *anchors; /* hash table by group, with open addressing */
 	size_t n_anchors, cap_anchors;
 	unsigned temp;
@@ -61,8 +61,8 @@ struct treeapply_change {
 };
 
 /*
- * Whether the directory is part of an overlay.  There, some attributes and devices have a special
- * meaning.
+ * Whether the directory is part of an overlay.  In an overlay, some attributes and devices have a
+ * special meaning.
  */
 static inline bool treeapply_in_overlay(const struct treeapply_dir *dir)
 {
@@ -89,7 +89,7 @@ void treeapply_note_error(struct treeapply *apply, const struct err *err);
 void treeapply_dir_done(struct treeapply_dir *dir);
 
 /*
- * Set the attributes of name, which is relative to dirfd, to those of want.  Reports use the name
+ * Set the attributes of the file dirfd/name to those of the entry 'want'.  Reports use the name
  * 'shown'.  *changed is filled in.
  */
 int treeattrs_set(struct treeapply_dir *dir, int dirfd, const char *name, const char *shown,
@@ -113,18 +113,22 @@ void treeattrs_note_name(struct treeapply_dir *dir, const char *name, uint64_t i
  */
 bool treeput_still_same(int dirfd, const char *name, const struct entry *entry);
 /*
- * The functions below put an entry in its place.  'from' is the entry that may be replaced, or
- * NULL.  They return 1, or 0 if the file at name was left alone and the reason was reported.
+ * The functions below make an entry at the path dir/name.  'from' is the entry that may be
+ * replaced, or NULL.  The functions return 1, or 0 if an existing file was left alone and the
+ * reason was reported.
  */
 int treeput_file(struct treeapply_dir *dir, const char *name, const struct entry *from,
 	const struct entry *entry, unsigned temp, struct err *err);
 /* Let a thread call treeput_file. */
 void treeput_file_later(struct treeapply_dir *dir, const char *name, const struct entry *from,
 	const struct entry *entry);
-/* Put a symbolic link or a special file in its place. */
+/* Make a symbolic link or a special file. */
 int treeput_small(struct treeapply_dir *dir, const char *name, const struct entry *from,
 	const struct entry *entry, struct err *err);
-/* Link name to the anchor of its group.  Here the result 0 means that there is no usable anchor. */
+/*
+ * Make a name that is a hard link to the anchor of its group.  Here the result 0 means that there
+ * is no usable anchor.
+ */
 int treeput_link(struct treeapply_dir *dir, const char *name, const struct entry *from,
 	const struct entry *entry, struct err *err);
 /* Make a name the anchor of its group.  Other names of the group are then linked to this name. */

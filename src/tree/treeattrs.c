@@ -104,7 +104,9 @@ static int set_xattrs(struct treeapply_dir *dir, int dirfd, const char *name, co
 		int set = at_xattr_set(dirfd, name, attr, value.ptr, value.len);
 		if (set < 0)
 			*lacks |= APPLIED_NO_XATTRS;
-		/* An attribute that only root may set stays in the history, like an owner. */
+		/*
+		 * An attribute that only root may set is kept only in the history, like an owner.
+		 */
 		if (set == -EPERM)
 			treeapply_report(dir, shown, REPORT_LOGICAL, attr, EPERM);
 		else if (set < 0)
@@ -158,8 +160,8 @@ static int set_mode_checked(struct treeapply_dir *dir, int dirfd, const char *na
 
 /*
  * The owner is set first, since chown clears setuid and capabilities.  The mode is set last, since
- * without write permission an ordinary user cannot set the other attributes.  (This does not change
- * an ACL, whose mask is equal to the group bits of the mode.)
+ * without write permission an ordinary user cannot set the other attributes.  (Setting the mode
+ * does not change an ACL, since the mask of the ACL is equal to the group bits.)
  */
 int treeattrs_set(struct treeapply_dir *dir, int dirfd, const char *name, const char *shown,
 	const struct entry *want, struct treeapply_change *changed, struct err *err)

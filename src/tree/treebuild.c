@@ -1,9 +1,9 @@
 /*
- * The names decide where a node ends.  A node ends after an item if the hash of its name has enough
- * trailing zero bits: NODE_BITS for a leaf, and NODE_BITS more for each level above.  So the
- * boundaries of a level are also boundaries of the level below.  An insertion or deletion moves at
- * most the boundaries around it, and a change of attributes moves none.  A node of ITEMS_MAX items
- * ends in any case.
+ * The names decide where a node ends.  A node ends after an item if the hash of the item's name has
+ * enough trailing zero bits.  A leaf needs NODE_BITS of them, and each level above needs NODE_BITS
+ * more.  So the boundaries of a level are also boundaries of the level below.  An insertion or
+ * deletion moves at most the boundaries around it, and a change of attributes moves none.  A node
+ * of ITEMS_MAX items ends in any case.
  */
 #include "tree/treebuild.h"
 

@@ -26,12 +26,15 @@ struct treebuild *treebuild_new(struct store *store);
 void treebuild_freep(struct treebuild **build);
 int treebuild_add(struct treebuild *build, const struct entry *entry, struct err *err);
 /*
- * Finish the directory, and set content, hash, count and size of its entry dir.  The content is
- * ENTRY_EMPTY, or ENTRY_TREE with the hash of the top node.  Afterwards the builder is empty and
- * can be used again.
+ * Finish the directory, and set the content, hash, count and size of its entry, which is dir.  The
+ * content is ENTRY_EMPTY, or ENTRY_TREE with the hash of the top node.  Afterwards the builder is
+ * empty and can be used again.
  */
 int treebuild_finish(struct treebuild *build, struct entry *dir, struct err *err);
 
-/* Store the node that holds only root, whose name must be empty.  *tree is set to its hash. */
+/*
+ * Store a node with only one entry, the root, whose name must be empty.  *tree is set to the hash
+ * of the node.
+ */
 int treebuild_root(
 	struct store *store, const struct entry *root, struct hash *tree, struct err *err);

@@ -19,7 +19,7 @@ struct walk {
 	struct buf path;
 	bool collecting;
 	struct renames_list gone, come; /* candidates */
-	size_t next_gone, next_come;    /* positions in gone and come during the second walk */
+	size_t next_gone, next_come;    /* positions in these lists during the second walk */
 	struct arena arena;
 };
 

@@ -1,5 +1,6 @@
 /*
- * treediff - finds the differences between two trees, in time proportional to their number.
+ * treediff - finds the differences between two trees, in time proportional to the number of
+ * differences.
  *
  * Changes come in path order.  A new or deleted directory is listed with everything in it.  If only
  * the mtime of a directory has changed, and a change among its own entries explains that, the
@@ -25,19 +26,19 @@ enum treediff_what {
 	TREEDIFF_LINK = 1 << 7, /* hard links: the set of other names of the file */
 };
 #define TREEDIFF_WHATS 8
-const char *treediff_what_name(unsigned bit); /* the name of a single bit */
+const char *treediff_what_name(unsigned bit); /* returns the name of a single bit */
 
 struct treediff_change {
 	char op;               /* '+' '-' 'M' 'T' (type) 'R' */
 	struct str path;       /* "" is the root directory */
-	struct str new_path;   /* for 'R' */
+	struct str new_path;   /* new path of a renamed entry (op 'R') */
 	unsigned what;         /* bits of enum treediff_what, for 'M', 'T' and 'R' */
-	const struct entry *a; /* NULL for '+'; for 'R' without name and target */
+	const struct entry *a; /* NULL for '+'; its name and target are empty for 'R' */
 	const struct entry *b; /* NULL for '-' */
 };
 
 struct treediff_options {
-	/* only these paths and everything below them; none: the whole tree */
+	/* compare only these paths and everything below them; no paths: the whole tree */
 	const struct str *paths;
 	size_t n_paths;
 	bool renames;
@@ -48,9 +49,9 @@ struct treediff_counts {
 };
 
 /*
- * Call change for each difference between the trees a and b, and count the differences in counts.
- * If change returns a negative value, the comparison ends and returns this value.  change and
- * counts may be NULL.
+ * Call the callback for each difference between the trees a and b, and count the differences in
+ * *counts.  If the callback returns a negative value, the comparison ends and returns this value.
+ * The callback and the pointer counts may be NULL.
  */
 int treediff_run(struct store *store, const struct hash *a, const struct hash *b,
 	const struct treediff_options *options,

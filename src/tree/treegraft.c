@@ -10,8 +10,8 @@ struct graft_dir {
 };
 
 /*
- * Find the entry of name in dir.  Returns 1 with the entry, or 0 if there is none.  dir may be NULL
- * or a file.  The strings of the entry are valid until iter is moved.
+ * Find the entry called 'name' in dir.  Returns 1 with the entry, or 0 if there is none, for
+ * instance because dir is NULL or a file.  The strings of the entry are valid until iter is moved.
  */
 static int find_child(struct treeiter *iter, const struct entry *dir, struct str name,
 	struct entry *entry, struct err *err)
@@ -22,8 +22,9 @@ static int find_child(struct treeiter *iter, const struct entry *dir, struct str
 }
 
 /*
- * Build the directory base, with the entry 'with' in place of the entry called name.  If 'with' is
- * NULL, the directory gets no such entry.  If base is NULL, the directory has no other entries.
+ * Build a copy of the directory 'base' in which the entry 'with' replaces the entry called 'name'.
+ * If 'with' is NULL, the copy has no entry of that name.  If 'base' is NULL, the copy has no other
+ * entries.
  */
 static int rebuild(struct store *store, const struct entry *base, struct str name,
 	const struct entry *with, struct entry *out, struct err *err)
@@ -55,9 +56,9 @@ static int rebuild(struct store *store, const struct entry *base, struct str nam
 }
 
 /*
- * Build the directory base, with the entry at path taken from source.  base or source may be NULL.
- * *out has the attributes of base, or those of source if base is NULL.  *keep becomes false if the
- * directory should not exist.
+ * Build a copy of the directory 'base' in which the entry at 'path' comes from 'source'.  One of
+ * the two directories may be NULL.  *out has the attributes of 'base', or those of 'source' if
+ * 'base' is NULL.  *keep becomes false if the directory should not exist.
  */
 static int graft_dir(struct graft_dir *state, const struct entry *base, const struct entry *source,
 	struct str path, struct entry *out, bool *keep, struct err *err)
@@ -90,12 +91,12 @@ static int graft_dir(struct graft_dir *state, const struct entry *base, const st
 			&keep_child, err);
 	*keep = base || keep_child;
 	if (r >= 0 && *keep) {
-		/* If base is a file, a directory of source replaces it. */
+		/* If 'base' is a file, the directory of 'source' replaces it. */
 		bool usable = base && base->type == ENTRY_DIR;
 
 		*out = usable || !source ? *base : *source;
 		if (!usable && !keep_child)
-			*out = *base; /* source has no entry to put there, so base stays */
+			*out = *base; /* 'source' has no entry to put there, so 'base' stays */
 		else
 			r = rebuild(store, usable ? base : NULL, name, keep_child ? &child : NULL,
 				out, err);
@@ -108,7 +109,7 @@ static int graft_dir(struct graft_dir *state, const struct entry *base, const st
 static int merge_dirs(struct store *store, const struct entry *base, const struct entry *what,
 	struct entry *out, struct err *err);
 
-/* Put the entry 'what' in the place of base, which is an entry of the same name or NULL. */
+/* Put the entry 'what' in the place of 'base', which is an entry of the same name or NULL. */
 static int replace_entry(struct store *store, const struct entry *base, const struct entry *what,
 	struct entry *out, struct err *err)
 {
@@ -145,7 +146,10 @@ static int open_side(
 	return side->more;
 }
 
-/* Add the next name of both directories.  Returns a negative error on failure. */
+/*
+ * Add the entry for the next name that one of the directories has.  Returns a negative error on
+ * failure.
+ */
 static int add_next(struct store *store, struct side *base, struct side *what,
 	struct treebuild *build, struct err *err)
 {

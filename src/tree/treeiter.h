@@ -40,7 +40,7 @@ int treeiter_skip_equal(struct treeiter *a, struct treeiter *b, struct err *err)
 void treeiter_close(struct treeiter *iter);
 
 /*
- * Open the directory dir and find its entry called name.  Returns 1, or 0 if there is none, or a
+ * Open the directory dir and find its entry called 'name'.  Returns 1, or 0 if there is none, or a
  * negative error.  Afterwards treeiter_next returns the entries that follow.
  */
 int treeiter_find(struct treeiter *iter, const struct entry *dir, struct str name,
@@ -49,11 +49,11 @@ int treeiter_find(struct treeiter *iter, const struct entry *dir, struct str nam
 /* Read the root entry of a whole tree.  Returns 1 or a negative error. */
 int treeiter_root(
 	struct treeiter *iter, const struct hash *tree, struct entry *root, struct err *err);
-/* As treeiter_root, but without an iterator.  The strings of root become empty. */
+/* Do the same as treeiter_root, but without an iterator.  The strings of *root become empty. */
 int treeiter_top(struct store *store, const struct hash *tree, struct entry *root, struct err *err);
 
 /*
- * Find the entry at path, whose names are separated by '/', below the root of a tree.  "" and "."
+ * Find the entry at a path, whose names are separated by '/', below the root of a tree.  "" and "."
  * are the root.  Returns 1, or 0 if there is no such entry, or ERR_INVALID for a path with "..".
  */
 int treeiter_path(struct treeiter *iter, const struct hash *tree, struct str path,

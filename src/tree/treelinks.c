@@ -11,13 +11,13 @@
 /* One name of a hard-linked file. */
 struct treelinks_member {
 	uint64_t group;   /* 0: a file that had one name, and may get further ones */
-	uint64_t path;    /* entry_path_hash */
+	uint64_t path;    /* hash of the path (entry_path_hash) */
 	struct hash same; /* equal for files that could be one inode */
 };
 
 /*
- * A link group: the names of a group of base that are outside the path, or the names of a group of
- * source that are inside the path.
+ * A part of a link group: either the names of a group of base outside the path, or the names of a
+ * group of source inside the path.
  */
 struct group {
 	uint64_t id; /* number of the group; for a single file: hash of its path */
@@ -49,7 +49,8 @@ struct regroup {
 	bool want_inside;
 	/* a file on the way to the path is going to be replaced, and counts as inside */
 	bool gives_way;
-	const struct treelinks_names *also; /* collect single files at these paths, too */
+	/* paths at which files are collected even if they have only one name */
+	const struct treelinks_names *also;
 	struct treelinks_names *found;
 };
 
@@ -112,7 +113,7 @@ static struct group *find_group(const struct groups *groups, uint64_t id, bool s
 	return groups->n ? bsearch(&key, groups->list, groups->n, sizeof(key), compare_ids) : NULL;
 }
 
-/* A hash of all attributes that the names of one inode have in common. */
+/* Returns a hash of all attributes that the names of one inode have in common. */
 static struct hash hash_without_name(const struct entry *entry)
 {
 	owned(buf_release) struct buf bytes = BUF_INIT;
@@ -240,7 +241,7 @@ static bool are_complete(const struct groups *groups)
 
 /*
  * Join groups across the path.  A group of source may have names both inside and outside the path.
- * Its names inside are joined to the group that a name outside has now.  The name outside must
+ * The names inside are joined to the group that a name outside has now.  The name outside must
  * still be the same file in base.
  */
 static void join_groups(struct regroup *regroup, const struct treelinks_names *in_source,

@@ -17,9 +17,9 @@
 #include "tree/entry.h"
 
 /*
- * Correct the groups of grafted, which is the root of base with the subtree at path taken from
- * source.  The groups of grafted still have their old numbers.  Whole trees are read only if a
- * group has names both inside and outside the path.
+ * Correct the link groups in a tree after a graft.  'grafted' is the root 'base' with the subtree
+ * at 'path' taken from 'source'.  The groups in it still have their old numbers.  Whole trees are
+ * read only if a group has names both inside and outside the path.
  */
 int treelinks_settle(struct store *store, const struct entry *base, const struct entry *source,
 	struct str path, struct entry *grafted, struct err *err);
@@ -34,7 +34,7 @@ void treelinks_add(struct treelinks_names *names, uint64_t group, uint64_t path)
 void treelinks_release(struct treelinks_names *names);
 
 /*
- * Correct the groups in the tree of root after a merge in which the tree has lost the names in
+ * Correct the groups in the tree of 'root' after a merge in which the tree has lost the names in
  * 'lost'.  The whole tree is read only if a group has lost some but not all of its names.
  */
 int treelinks_settle_lost(

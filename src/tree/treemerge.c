@@ -10,15 +10,15 @@
 
 struct treemerge_level {
 	struct treebuild build;
-	uint64_t path; /* entry_path_hash */
+	uint64_t path; /* hash of the path (entry_path_hash) */
 	uint32_t uid, gid;
 	struct hash xattrs; /* xattrs of the directory, without the opaque mark */
-	bool over;          /* the lower tree has a directory here */
-	bool touched;       /* an entry differs from the entry of the same name below */
+	bool over;          /* the lower tree has a directory at this path */
+	bool touched;       /* an entry differs from the lower tree's entry of the same name */
 	bool lost;          /* an entry hides hard links of the lower tree */
 	struct entry below; /* the directory in the lower tree, without strings */
 	struct treeiter iter;
-	struct entry next; /* the next entry of the directory below */
+	struct entry next; /* the next entry of the directory 'below' */
 	bool have_next;
 };
 
@@ -65,8 +65,8 @@ static int remove_opaque_mark(struct store *store, struct hash *xattrs, struct e
 /* ------------------------------------------------------------------- hiding */
 
 /*
- * Note the hard links among a hidden entry of the lower tree and everything in it.  Returns 1 if
- * there are any, else 0.
+ * Note all hard links in a hidden part of the lower tree: an entry and everything below the entry.
+ * Returns 1 if there are any, else 0.
  */
 static int note_hidden(
 	struct treemerge *merge, const struct entry *entry, uint64_t path, struct err *err)
@@ -130,8 +130,8 @@ static int next_below(struct treemerge_level *level, struct err *err)
 }
 
 /*
- * Copy the entries of the lower directory whose names come before name.  Returns 1 if the lower
- * directory has name itself, else 0.
+ * Copy the entries of the lower directory whose names sort before the given name.  Returns 1 if the
+ * lower directory also has an entry of that name, else 0.
  */
 static int copy_below_until(struct treemerge_level *level, struct str name, struct err *err)
 {

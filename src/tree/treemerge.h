@@ -1,5 +1,5 @@
 /*
- * treemerge - builds directories from their entries, merged with a tree below them.
+ * treemerge - builds directories from their entries, and merges them with a lower tree.
  *
  * Entries come in order, depth first.  A directory is begun, filled and ended before it is added to
  * its parent.  Without a lower tree nothing more is done.  With a lower tree, the entries are those
@@ -23,7 +23,7 @@ struct treemerge {
 	bool over; /* there is a lower tree */
 	/*
 	 * The user has only one id, so owners on disk mean nothing.  A file keeps the owner of the
-	 * entry below, and a new file gets the owner of its directory.
+	 * lower tree's entry, and a new file gets the owner of its directory.
 	 */
 	bool squashed;
 	/* hard-linked names of the lower tree that the upper layer hides */
@@ -68,8 +68,8 @@ int treemerge_add_ended(struct treemerge *merge, const struct entry *entry, stru
  */
 int treemerge_root(struct treemerge *merge, struct entry *root, struct err *err);
 /*
- * Store the whole tree and set *tree to its hash.  root is the directory that ended last, or is
- * unchanged.
+ * Store the whole tree and set *tree to its hash.  The parameter 'root' is the entry of the root.
+ * The root is the directory that ended last, or has not changed.
  */
 int treemerge_finish(
 	struct treemerge *merge, struct entry *root, struct hash *tree, struct err *err);

@@ -12,8 +12,8 @@
  *	items     level 0: entries (entry.h), names ascending
  *	          else:    last name (length, bytes), hash, count varint, size varint
  *
- * The count of a child is the number of entries below it, at any depth.  Its size is the sum of the
- * sizes of the files below it.
+ * The count of a child is the number of entries below it, at any depth.  The size of a child is the
+ * sum of the sizes of the files below it.
  *
  * A whole tree, which a history node points at, is a level-0 node with one entry: the root
  * directory, whose name is empty.
@@ -22,7 +22,7 @@
 #include "tree/entry.h"
 
 #define TREENODE_LEVELS 12
-#define TREENODE_ITEMS_MAX 4096 /* items of one node */
+#define TREENODE_ITEMS_MAX 4096 /* maximum number of items in one node */
 
 struct treenode_child {
 	struct str last; /* the greatest name below this child */
@@ -42,7 +42,7 @@ struct treenode {
 void treenode_header(struct buf *out, unsigned level, uint64_t count);
 void treenode_add_child(struct buf *out, const struct treenode_child *child);
 
-/* Begin to read a node.  bytes must stay valid as long as the node is read. */
+/* Begin to read a node.  The bytes must stay valid as long as the node is read. */
 int treenode_open(struct treenode *node, const void *bytes, size_t len, struct err *err);
 /*
  * Read the next entry of a level-0 node.  Returns 1, or 0 at the end, or a negative error.  Bytes

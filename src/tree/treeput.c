@@ -110,8 +110,8 @@ static bool is_captured(void *arg, int dirfd, const char *name)
 }
 
 /*
- * Rename a temporary file to name.  'from' is the captured entry that may be replaced, or NULL.
- * Returns 1, or 0 if name has another file, which stays, or a negative error.
+ * Rename a temporary file to its final name.  'from' is the captured entry that may be replaced, or
+ * NULL.  Returns 1, or 0 if another file has that name and stays, or a negative error.
  */
 static int move_into_place(struct treeapply_dir *dir, const char *temporary, const char *name,
 	const struct entry *from, struct err *err)
@@ -230,7 +230,8 @@ static int make_special(
 }
 
 /*
- * Report a character device 0:0 in an overlay.  There it is a whiteout, so programs do not see it.
+ * Report a character device 0:0 in an overlay.  Overlayfs takes such a device for a whiteout, so
+ * programs do not see it.
  */
 static void report_whiteout_device(
 	struct treeapply_dir *dir, const char *name, const struct entry *entry)

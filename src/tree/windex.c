@@ -192,7 +192,7 @@ uint32_t windex_add_dir(struct windex *index, uint32_t parent)
 {
 	pthread_mutex_lock(&index->lock);
 	uint32_t id = index->n_dirs++;
-	/* No file system has 64 million directories, and memory would be exhausted before. */
+	/* Memory would be exhausted long before 64 million directories. */
 	assert(id / ROWS_PER_BLOCK < ROW_BLOCKS_MAX);
 	struct windex_dir **block = &index->blocks[id / ROWS_PER_BLOCK];
 	if (!*block)
@@ -276,7 +276,7 @@ static int flush_region(struct windex_writer *writer)
 
 /*
  * Reserve a region of the file and return its offset.  Each thread has a region of its own, so that
- * it can write many small directories at once.
+ * it can write many small directories with one call.
  */
 static uint64_t new_region(struct windex *index)
 {
@@ -421,7 +421,7 @@ static bool load_segment(struct windex_reader *reader)
 
 	if (!reader->region)
 		reader->region = mem_alloc(WINDEX_REGION);
-	/* Most directories are small, so the header and the records are read at once. */
+	/* Most directories are small, so the header and the records are read with one call. */
 	ssize_t n = read_at(reader->index, reader->region, guess, reader->next);
 	if (n < (ssize_t)sizeof(header))
 		return false;

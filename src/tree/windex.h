@@ -16,9 +16,9 @@
  * record is padded to a multiple of 8 bytes.  Directory 0 is a pseudo-directory that contains the
  * root under an empty name.  A parent has a smaller id than its children.
  *
- * A file counts as unchanged if its inode, size, mtime and ctime are as recorded, and the ctime is
- * older than the scan that recorded them.  A change after that scan gives the file a later ctime.
- * (This is git's racy rule.)
+ * A file counts as unchanged if its inode, size, mtime and ctime are as recorded.  The ctime must
+ * also be older than the scan that recorded it.  A change after that scan gives the file a later
+ * ctime. (This is git's racy rule.)
  */
 #pragma once
 #include <stdbool.h>
@@ -43,8 +43,8 @@ enum windex_flags {
 
 struct windex_record {
 	uint16_t name_len;
-	uint8_t type;    /* enum entry_type, of the file on disk */
-	uint8_t content; /* enum entry_content; valid unless UNHASHED */
+	uint8_t type;    /* an enum entry_type: the type of the file on disk */
+	uint8_t content; /* an enum entry_content; not valid with WINDEX_UNHASHED */
 	uint16_t flags;
 	uint16_t mode; /* mode, uid and gid are those on disk */
 	uint32_t uid, gid, mtime_nsec, ctime_nsec;
@@ -56,10 +56,10 @@ struct windex_record {
 };
 
 /*
- * Attributes that the history has but this machine could not set.  This is an owner that this user
- * may not set, or a mode bit or an extended attribute that was not accepted.  An override also
- * marks an empty file that stands in for a device node or for a file with unread content.  The
- * override is kept until the file itself is changed.
+ * Attributes that the history has but this machine could not set.  Such an attribute is an owner
+ * that this user may not set.  It may also be a mode bit or an extended attribute that the file
+ * system did not accept.  An override also marks an empty file that stands in for a device node or
+ * for a file with unread content.  The override is kept until the file itself is changed.
  */
 struct windex_override {
 	uint8_t type;
@@ -80,14 +80,14 @@ enum windex_dir_flags {
 	WINDEX_DIR_ADOPTED = 1 << 4,
 	/* in a layer: the directory hides hard links, so each capture reads it (treemerge.h) */
 	WINDEX_DIR_LOST = 1 << 5,
-	/* some names in the directory could not be looked at, so each scan lists it again */
+	/* some names could not be looked at, so each scan lists the directory again */
 	WINDEX_DIR_PARTIAL = 1 << 6,
 };
 
 struct windex_dir {
 	uint64_t segment; /* offset of the first segment, 0: no entries */
 	uint32_t parent, flags;
-	uint64_t count; /* count, size and tree as in struct entry */
+	uint64_t count; /* count, size and tree are those of the directory's entry */
 	uint64_t size;
 	struct hash tree;
 };
@@ -123,7 +123,7 @@ struct windex_dir *windex_dir(struct windex *index, uint32_t id);
  */
 bool windex_get_dir(struct windex *index, uint32_t id, struct windex_dir *dir);
 
-/* Write the rows and the header of a new index, and rename its file from temp to name. */
+/* Write the rows and the header of a new index, and rename its file from 'temp' to 'name'. */
 int windex_save(
 	struct windex *index, int dirfd, const char *temp, const char *name, struct err *err);
 
@@ -149,7 +149,7 @@ void windex_writer_end(struct windex_writer *writer);
 
 struct windex_item {
 	struct windex_record record;
-	struct hash xattrs;              /* no hash unless the record has WINDEX_XATTRS */
+	struct hash xattrs;              /* valid if the record has WINDEX_XATTRS, else no hash */
 	struct windex_override override; /* valid if the record has WINDEX_OVERRIDE */
 	struct str name;
 	uint64_t offset; /* offset of the record in the file */
@@ -169,13 +169,13 @@ void windex_reader_init(struct windex_reader *reader, struct windex *index);
 void windex_reader_release(struct windex_reader *reader);
 void windex_reader_begin(struct windex_reader *reader, uint64_t segment);
 /*
- * Read the next record.  Returns 1, or 0 if no record is left or none can be read.  In the second
- * case reader->damaged is set.
+ * Read the next record.  Returns 1, or 0 if no record is left or the next one cannot be read.  In
+ * the second case reader->damaged is set.
  */
 int windex_reader_next(struct windex_reader *reader, struct windex_item *item);
 
 /*
- * Overwrite a record in place.  Its name and the other parts stay, so their flags must be the same
- * as before.  Returns 0 or a negative errno.
+ * Overwrite a record in place.  The name and the other parts behind the record stay, so the flags
+ * for these parts must not change.  Returns 0 or a negative errno.
  */
 int windex_set_record(struct windex *index, uint64_t offset, const struct windex_record *record);

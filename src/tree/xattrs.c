@@ -12,9 +12,9 @@
 #define VERSION 1
 
 /*
- * Overlayfs keeps marks in attributes.  Their names begin with "trusted.overlay.", or with
- * "user.overlay."  if the overlay was mounted in a user namespace.  If a program sets an attribute
- * with such a name on a file inside an overlay, overlayfs stores it in the layer with ESCAPED after
+ * Overlayfs keeps marks in attributes.  The name of a mark begins with MARK_TRUSTED, or with
+ * MARK_USER if the overlay was mounted in a user namespace.  A program inside an overlay may set an
+ * attribute with such a name.  Overlayfs then stores this attribute in the layer with ESCAPED after
  * the prefix.
  */
 #define MARK_USER "user.overlay."
@@ -41,7 +41,7 @@ void xattrs_encode(struct xattr *list, size_t count, struct buf *out)
 }
 
 /*
- * Append the value of one attribute to values.  Returns its length or -errno.  Most values are
+ * Append the value of one attribute to *values.  Returns its length or -errno.  Most values are
  * short, and the kernel allocates as many bytes as the caller asks for.  So a small buffer is tried
  * first.  The second buffer has room for every value, since the value may grow between the two
  * calls.
@@ -68,9 +68,7 @@ static bool starts_with(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-/*
- * Returns the prefix of marks of overlayfs that attr begins with, or NULL if attr begins with none.
- */
+/* Returns the prefix MARK_USER or MARK_TRUSTED of the name 'attr', or NULL if it has neither. */
 static const char *mark_prefix(const char *attr)
 {
 	return starts_with(attr, MARK_USER)      ? MARK_USER
@@ -87,7 +85,7 @@ bool xattrs_is_mark(const char *attr)
 
 /*
  * Whether attr is a mark of overlayfs that has no meaning for the file itself.  Only the mark
- * "opaque" has one.
+ * "opaque" has such a meaning.
  */
 static bool is_ignored_mark(const char *attr)
 {

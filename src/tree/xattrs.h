@@ -13,7 +13,7 @@
 #include "core/err.h"
 #include "store/store.h"
 
-#define XATTRS_MAX 1024 /* attributes of one file */
+#define XATTRS_MAX 1024 /* maximum number of attributes of one file */
 #define XATTRS_BYTES_MAX ((size_t)4 << 20)
 #define XATTRS_NAME_MAX 255
 
@@ -26,15 +26,15 @@ struct xattr {
  * attribute with this name.
  */
 #define XATTRS_OPAQUE "strata.opaque"
-/* The opaque mark itself, as a directory of a layer has it, and its value. */
+/* Name and value of the opaque mark on a directory in a layer. */
 #define XATTRS_OPAQUE_MARK "user.overlay.opaque"
 #define XATTRS_OPAQUE_VALUE "y"
 
 /*
- * Encode the attributes of dirfd/name into out.  If there are none, out stays empty.  Returns the
+ * Encode the attributes of dirfd/name into *out.  If there are none, *out stays empty.  Returns the
  * number of attributes or -errno.
  *
- * If upper is set, the file is in a layer of an overlay.  The marks of overlayfs are left out,
+ * If 'upper' is true, the file is in a layer of an overlay.  The marks of overlayfs are left out,
  * except the opaque mark, which becomes XATTRS_OPAQUE.  Names that had to be escaped in the layer
  * are unescaped.
  */
@@ -48,7 +48,7 @@ const char *xattrs_escape(const char *attr, char escaped[XATTRS_NAME_MAX + 1]);
 /* Whether overlayfs itself uses the attribute attr of a file in a layer. */
 bool xattrs_is_mark(const char *attr);
 
-/* Append the encoded list to out.  The list is sorted in place.  An empty list adds nothing. */
+/* Append the encoded list to *out.  The list is sorted in place.  An empty list adds nothing. */
 void xattrs_encode(struct xattr *list, size_t count, struct buf *out);
 
 /* Decodes attributes one by one. */
