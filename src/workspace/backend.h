@@ -11,7 +11,7 @@ struct workspace_backend {
 	struct workspace_kind kind;
 	/*
 	 * Returns 1 if this backend can work for an environment at rootfd, or 0 with the reason in
-	 * why.  To find out, the function makes the files and mounts that the backend needs, and
+	 * 'why'.  To find out, the function makes the files and mounts that the backend needs, and
 	 * removes them again.
 	 */
 	int (*probe)(int rootfd, char why[WORKSPACE_WHY_MAX]);

@@ -8,14 +8,15 @@
  * for changes.  Root lists the inodes that are younger than the mark, and its walk looks at no
  * others.  An ordinary user's walk looks at the whole tree.
  *
- * A change that comes after the generation was read, even during the walk, gets a later generation
- * (subvolume.h), so the next capture finds it.  At worst a walk finds no difference, for example
- * when only the access time of a symbolic link has changed.  The mark is an extended attribute of
- * the index file, so that the index and its mark are always replaced together.
+ * A change that comes after the generation was read gets a later generation (subvolume.h), even if
+ * it comes during the walk.  So the next capture finds the change.  At worst a walk finds no
+ * difference, for example when only the access time of a symbolic link has changed.  The mark is an
+ * extended attribute of the index file, so that the index and its mark are always replaced
+ * together.
  *
  * A fork is a snapshot, which costs one transaction, whatever the size of the tree.  The snapshot
  * has the inode numbers and times of its origin, so a copy of the origin's index describes the
- * snapshot, too.  The copy must be made before the snapshot, because after it the origin and the
+ * snapshot, too.  The copy must be made before the snapshot.  From then on, the origin and the
  * snapshot give the same inode numbers to different new files.  The origin may change between its
  * last check and the snapshot.  So the snapshot, which no program changes yet, is checked against
  * the origin's mark.
@@ -43,7 +44,7 @@
 
 /*
  * A state of the subvolume.  As long as the subvolume is in the state 'at', 'tree' is its tree, and
- * the index with this mark describes it.
+ * the index with this mark describes that tree.
  */
 struct mark {
 	struct subvolume at;
@@ -103,7 +104,7 @@ static int probe_btrfs(int rootfd, char why[WORKSPACE_WHY_MAX])
 	}
 	if (subvolume_delete(rootfd, name, &err) == 0)
 		return 1;
-	/* Users may always remove an empty subvolume as a directory. */
+	/* Every user may remove an empty subvolume with rmdir. */
 	(void)unlinkat(rootfd, name, AT_REMOVEDIR);
 	snprintf(why, WORKSPACE_WHY_MAX, "subvolumes cannot be deleted here (%s)",
 		err.errno_value == EPERM ? "mount option user_subvol_rm_allowed is missing"
@@ -135,7 +136,10 @@ static int remove_live(int dirfd, const char *name, struct err *err)
 	struct err ignored = { 0 };
 	owned_fd int live = at_open(dirfd, name, O_RDONLY | O_DIRECTORY, &ignored);
 
-	/* Nobody can empty a read-only subvolume, and only root can delete it. */
+	/*
+	 * Make the subvolume writable first.  Nobody can empty a read-only one, and only root can
+	 * delete it.
+	 */
 	if (live >= 0)
 		(void)subvolume_make_writable(live, &ignored);
 	if (subvolume_delete(dirfd, name, &ignored) == 0)
@@ -393,7 +397,8 @@ static bool copy_index(const struct origin *origin, int index, const char *to)
  *
  * Returns true if the snapshot has the tree of the origin's mark.  It has this tree if the mark was
  * right and nothing changed until the snapshot was made.  Otherwise the copied index gets the
- * origin's old mark.  Inodes that changed after that mark are younger in the snapshot, too.
+ * origin's old mark.  In the snapshot, too, inodes that changed after that mark are younger than
+ * the mark.
  */
 static bool copy_mark(const struct workspace *ws, const char *copy, const struct origin *origin,
 	const struct subvolume *now)
@@ -426,8 +431,8 @@ static void renew_mark(struct origin *origin, const struct subvolume *then)
 }
 
 /*
- * Open the snapshot.  copy is the name of a copy of the origin's index, or NULL.  *tree is set to
- * the tree of the snapshot.
+ * Open the snapshot.  The parameter 'copy' is the name of a copy of the origin's index, or NULL.
+ * *tree is set to the tree of the snapshot.
  */
 static int open_fork(struct workspace *ws, struct origin *origin, const char *copy,
 	struct hash *tree, struct err *err)
@@ -455,8 +460,8 @@ static int open_fork(struct workspace *ws, struct origin *origin, const char *co
 }
 
 /*
- * Make the live tree a snapshot of donor.  Returns 1 with the snapshot's tree in *tree, or 0 if a
- * snapshot is not possible.
+ * Make the live tree a snapshot of the directory donor.  Returns 1 with the snapshot's tree in
+ * *tree, or 0 if a snapshot is not possible.
  */
 static int fork_live(struct workspace *ws, int work, int donor, struct hash *tree, struct err *err)
 {

@@ -23,7 +23,7 @@ void indexed_close(struct workspace *ws)
 }
 
 /*
- * Make the file for the new index.  It is beside the old index, or in memory for a scratch
+ * Make the file for the new index.  The file is beside the old index, or in memory for a scratch
  * workspace.
  */
 static int open_spool(struct workspace *ws, struct err *err)
@@ -40,8 +40,8 @@ static int open_spool(struct workspace *ws, struct err *err)
 }
 
 /*
- * Open the saved index.  An index that names objects that the store lacks is not used, since a
- * capture with such an index would never store those objects again.
+ * Open the saved index.  The index is not used if it names a tree that the store lacks, because a
+ * capture with this index would never store that tree again.
  */
 static struct windex *trusted_index(struct workspace *ws)
 {

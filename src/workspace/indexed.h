@@ -3,12 +3,12 @@
  * capture.
  *
  * All backends use this file.  While a capture runs, a new index is written beside the old index.
- * The new index replaces the old one after every object that it names is durable.
+ * The new index replaces the old one when every object that the new index names is durable.
  */
 #pragma once
 #include "workspace/backend.h"
 
-/* Options of a capture.  All members except lower are described in scan.h. */
+/* Options of a capture.  All members except 'lower' are described in scan.h. */
 struct indexed_options {
 	/* tree below the upper directory ws->live of an overlay; else NULL */
 	const struct hash *lower;

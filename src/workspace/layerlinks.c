@@ -12,7 +12,7 @@
 #include "workspace/stack.h"
 
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
-/* number of characters of the boot id that identify a boot; they have 48 bits */
+/* number of characters that are taken from the boot id; they hold 48 bits */
 #define BOOT_SIZE 13
 #define RESERVE_TRIES 4096
 

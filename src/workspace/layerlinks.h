@@ -3,10 +3,10 @@
  *
  *	layers/N      layer number N: the difference to the tree below it
  *	layers/N.on   BELOW.TREE.  BELOW is the number of the layer on which layer N lies, or
- *	              @B for base number B.  TREE is the tree that layer N shows on top of it
- *	layers/N.ok   the mark of layer N: it is whole.  The text is BOOT, or
- *	              BOOT.ENTRIES.BYTES if layer N was measured.  BOOT~ stands in place of
- *	              BOOT if this machine could not restore all of the layer's tree
+ *	              @B for base number B.  TREE is the tree that layer N shows on top of BELOW
+ *	layers/N.ok   the mark of layer N, which says that the layer is whole.  The text is
+ *	              BOOT, or BOOT.ENTRIES.BYTES if layer N was measured.  BOOT~ stands in
+ *	              place of BOOT if this machine could not restore all of the layer's tree
  *	layers/TREE   N: the layer that checkouts of TREE use
  *	layers/next   the number to try first for a new layer
  *	layers/limit  maximum number of bytes of all layers; absent: a share of the disk
@@ -44,20 +44,20 @@ struct layerlinks_ok {
 };
 
 /*
- * Write a file name of layer number to out, and return out.  suffix is ".on" or ".ok", or "" for
- * the name of the layer itself.
+ * Write a file name of the layer with this number to 'out', and return 'out'.  The suffix is ".on"
+ * or ".ok", or "" for the name of the layer itself.
  */
 const char *layerlinks_name(char out[LAYERLINKS_NAME], unsigned number, const char *suffix);
 /*
- * Whether name is the name of a layer without a suffix.  If it is, *number is set to the number of
+ * Whether a file name is that of a layer, without a suffix.  If so, *number is set to the number of
  * the layer.
  */
 bool layerlinks_is_layer(const char *name, unsigned *number);
 
-/* Read the link N.on or N.ok of layer number.  Returns 1, or 0 if there is no such link. */
+/* Read the link N.on or N.ok of a layer.  Returns 1, or 0 if there is no such link. */
 int layerlinks_read_on(int dirfd, unsigned number, struct layerlinks_on *on, struct err *err);
 int layerlinks_read_ok(int dirfd, unsigned number, struct layerlinks_ok *ok, struct err *err);
-/* Mark a layer as whole.  The mark records the other members of ok, too. */
+/* Mark a layer as whole.  The mark also records the other members of *ok. */
 int layerlinks_mark(int dirfd, unsigned number, const struct layerlinks_ok *ok, struct err *err);
 int layerlinks_unmark(int dirfd, unsigned number, struct err *err);
 /*
@@ -93,8 +93,9 @@ struct layerlinks_chain {
 };
 
 /*
- * Fill chain with the layer number top and all layers below it.  If top is 0, the chain is empty
- * and lies on base.  Returns 1, or 0 if a link is missing or the chain is too long.
+ * Fill *chain with the layer whose number is 'top' and all layers below that layer.  If 'top' is 0,
+ * the chain is empty and lies on the given base.  Returns 1, or 0 if a link is missing or the chain
+ * is too long.
  */
 int layerlinks_chain(
 	int dirfd, unsigned top, unsigned base, struct layerlinks_chain *chain, struct err *err);

@@ -4,8 +4,8 @@
  *
  * For each name, the topmost entry counts.  If that entry is a directory, the directories with this
  * name in deeper layers are merged into it.  The merging ends at a layer that hides the deeper
- * ones: a layer whose directory is opaque, or that has another file type under the name.  The
- * resulting directory is then opaque, too.
+ * ones.  Such a layer has an opaque directory, or another file type, under the name.  The resulting
+ * directory is then opaque, too.
  */
 #include "workspace/layermerge.h"
 
@@ -27,7 +27,7 @@
 /* A directory of the result while it is being built. */
 struct merging {
 	int out;
-	/* directories to merge, owned; that of the topmost layer is first */
+	/* directories to merge, owned; the directory of the topmost layer is first */
 	int from[LAYERLINKS_DEPTH_MAX];
 	size_t n;
 	bool opaque; /* the result hides the directories in the layers below the merged ones */
@@ -145,7 +145,10 @@ static int open_sources(
 
 static int merge_below(struct merging *dir, size_t first, const char *name, struct err *err)
 {
-	/* Allocate this struct, because directories can be nested too deeply for the call stack. */
+	/*
+	 * Allocate this struct on the heap, because directories can be nested too deeply for the
+	 * call stack.
+	 */
 	struct merging *below = mem_alloc(sizeof(*below));
 	int r = 0;
 
@@ -180,7 +183,7 @@ static int merge_name(struct merging *dir, size_t first, const char *name, const
 	return r < 0 ? err_errno(err, "merge '%s'", name) : 0;
 }
 
-/* Add the names of one layer that are in no layer above it. */
+/* Add the names that one layer has and no layer above it has. */
 static int merge_names(struct merging *dir, size_t first, struct err *err)
 {
 	int fd = open_below(dir->from[first], ".");

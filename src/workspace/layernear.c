@@ -4,9 +4,11 @@
 
 #include "tree/treediff.h"
 
-/* number of bytes that take as long to write as a name, an inode and a block */
+/* cost of an entry (name, inode, block) as a number of written bytes */
 #define ENTRY_COST 4096
-/* Cost of one more layer in a chain, in bytes to write.  It stands for slower look-ups later. */
+/*
+ * Cost of one more layer in a chain, as a number of written bytes.  It stands for slower look-ups.
+ */
 #define DEPTH_COST (8 * ENTRY_COST)
 /* maximum number of layers of similar trees (layers->near) that are compared */
 #define NEAR_MAX 4
@@ -40,8 +42,8 @@ static int add_change(void *arg, const struct treediff_change *change, struct er
 }
 
 /*
- * Compare a candidate with the wanted tree.  It becomes the best candidate if it costs less than
- * the best one so far.
+ * Compare a candidate with the wanted tree.  The candidate becomes the best one if it costs less
+ * than the best one so far.
  */
 static void consider(struct search *search, const struct candidate *candidate)
 {

@@ -10,9 +10,9 @@
 #include "workspace/layers.h"
 
 /*
- * Find the stack on which to make a layer that shows tree.  When called, *stack has the base and
- * its tree.  It is set to the stack that was found.  here is the present stack of the overlay, or
- * NULL.
+ * Find the stack on which to make a layer that shows the given tree.  Before the call, *stack has
+ * the base and its tree.  After the call, *stack is the stack that was found.  The parameter 'here'
+ * is the present stack of the overlay, or NULL.
  */
 int layernear_find(const struct layers *layers, int dirfd, const struct hash *tree,
 	const struct stack *here, struct stack *stack, struct err *err);

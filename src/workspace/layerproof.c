@@ -15,8 +15,8 @@ static int refuse_all_but_owners(void *arg, const struct treediff_change *change
 }
 
 /*
- * Returns 1 if two trees differ only in owners.  This is for machines where owners cannot be set,
- * so that the owners on disk have no meaning.
+ * Returns 1 if two trees differ only in owners.  The function is for machines where owners cannot
+ * be set, so that the owners on disk have no meaning.
  */
 static int differ_in_owners(struct store *store, const struct hash *a, const struct hash *b)
 {
@@ -31,7 +31,7 @@ static int differ_in_owners(struct store *store, const struct hash *a, const str
 #define UNPROVABLE 2
 
 /*
- * Compare a layer with its tree.  The layer's mark is not used and not changed.  Returns 1 if the
+ * Compare a layer with its tree.  The layer's mark is neither used nor changed.  Returns 1 if the
  * layer shows the tree, 0 if not, UNPROVABLE, or a negative error.
  */
 static int shows_tree(const struct layers *layers, int dirfd, unsigned number,
@@ -109,8 +109,8 @@ struct proving {
 };
 
 /*
- * Whether a layer has a mark of this boot that is without '~'.  Only such layers claim to show all
- * of their tree.  A layer without a mark is proved before it is used.
+ * Whether a layer has a mark of this boot, and the mark has no '~'.  Only such layers claim to show
+ * all of their tree.  A layer without a mark is proved before it is used.
  */
 static bool is_marked(int dirfd, unsigned number)
 {

@@ -85,7 +85,7 @@ static int current_base(int base, unsigned *number, struct err *err)
 static int fill_base(const struct layers *layers, int base, const char *name,
 	const struct hash *tree, int donor, struct err *err)
 {
-	int r = at_remove_tree(base, name, err); /* remove what a killed init has left */
+	int r = at_remove_tree(base, name, err); /* remove files that a killed init has left */
 
 	if (r >= 0)
 		r = at_mkdirs(base, name, 0700, err);
@@ -94,8 +94,9 @@ static int fill_base(const struct layers *layers, int base, const char *name,
 }
 
 /*
- * Make the base with this name a symbolic link to place.  A relative place starts at the
- * environment's directory.  The link is one directory deeper.
+ * Make the base with this name a symbolic link to a path.  A relative path starts at the
+ * environment's directory.  The link gets "../" in front of it, since the link is one directory
+ * deeper.
  */
 static int link_place(int base, const char *name, const char *place, struct err *err)
 {
@@ -193,8 +194,8 @@ int layers_lock(int rootfd, enum lock_mode mode, struct err *err)
 }
 
 /*
- * Find a chain of whole layers that shows tree, and record that its top layer was used just now.
- * Returns 1, or 0 if no such chain exists.
+ * Find a chain of whole layers that shows the given tree, and record that its top layer was used
+ * just now.  Returns 1, or 0 if no such chain exists.
  */
 static int find_whole(
 	int dirfd, const struct hash *tree, struct layerlinks_chain *chain, struct err *err)
@@ -267,7 +268,10 @@ int layers_complete(const struct layers *layers, unsigned number, struct err *er
 	return dirfd < 0 ? dirfd : mark_new(dirfd, number, false, err);
 }
 
-/* Make a layer that shows tree on top of stack.  The new layer becomes the top of stack. */
+/*
+ * Make a layer on top of a stack.  The new layer shows the given tree, and becomes the top of the
+ * stack.
+ */
 static int make_layer(const struct layers *layers, int dirfd, const struct hash *tree,
 	struct stack *stack, struct err *err)
 {

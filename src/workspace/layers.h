@@ -11,8 +11,8 @@
  *
  * Layers form chains.  A layer, together with all layers below it and the base, shows one tree.  A
  * new layer for a tree is made on top of the layer whose tree differs least from that tree
- * (layernear.h), so its cost depends on this difference.  The upper directory of an overlay becomes
- * a layer by a rename (overlay.c).
+ * (layernear.h).  So the cost of the new layer depends on this difference.  The upper directory of
+ * an overlay becomes a layer by a rename (overlay.c).
  *
  * A layer is a cache of the store.  It never changes, so any number of overlays can use it.  A
  * layer that no overlay uses may be removed at any time (layertend.h).
@@ -39,9 +39,9 @@ struct layers {
 };
 
 /*
- * Make tree the tree of a new base, which all later overlays use.  If place is not NULL, the
- * directory at place has the tree already and becomes the base.  Otherwise the tree is written to a
- * new directory, and files are cloned from donor (-1: none) where possible.
+ * Make a base with the given tree, which all later overlays use.  If place is not NULL, the
+ * directory at this path has the tree already and becomes the base.  Otherwise the tree is written
+ * to a new directory, and files are cloned from donor (-1: none) where possible.
  */
 int layers_make_base(const struct layers *layers, const struct hash *tree, const char *place,
 	int donor, struct err *err);
@@ -61,37 +61,37 @@ uint64_t layers_base_bytes(int rootfd);
 int layers_lock(int rootfd, enum lock_mode mode, struct err *err);
 
 /*
- * Set base, top and tree of *stack so that an overlay on the stack shows tree.  A layer is made if
- * none shows the tree.  here is the present stack of the overlay, or NULL.  The caller has the
- * lock.
+ * Set the members base, top and tree of *stack so that an overlay on the stack shows the given
+ * tree.  A layer is made if none shows that tree.  The parameter 'here' is the present stack of the
+ * overlay, or NULL.  The caller has the lock of layers_lock.
  */
 int layers_find_or_make(const struct layers *layers, const struct hash *tree,
 	const struct stack *here, struct stack *stack, struct err *err);
 /*
- * Prove the layers of stack that have not been proved since the boot of the machine.  Layers that
- * do not show their tree are replaced.  Returns 1 if this has changed the top of stack.  The caller
+ * Prove the layers of a stack that have not been proved since the boot of the machine.  Layers that
+ * do not show their tree are replaced.  Returns 1 if the top of the stack has changed.  The caller
  * then saves the stack.
  */
 int layers_check(const struct layers *layers, struct stack *stack, struct err *err);
 
 /*
- * Change stack to a shorter chain that shows the same tree, if one exists.  The caller makes sure
- * that nothing is mounted.  Returns 1 if this has changed the top of stack.  The caller then saves
- * the stack.
+ * Change a stack to a shorter chain that shows the same tree, if such a chain exists.  The caller
+ * makes sure that nothing is mounted.  Returns 1 if the top of the stack has changed.  The caller
+ * then saves the stack.
  */
 int layers_shorten(const struct layers *layers, struct stack *stack, struct err *err);
 /* Returns the number of layers in a stack. */
 size_t layers_depth(const struct layers *layers, const struct stack *stack);
 
 /*
- * Reserve the number of a layer that will show tree on top of stack.  The caller later moves the
- * layer to layers/NUMBER.
+ * Reserve the number of a layer that will show the given tree on top of a stack.  The caller later
+ * moves the layer to layers/NUMBER.
  */
 int layers_reserve(const struct layers *layers, const struct stack *stack, const struct hash *tree,
 	unsigned *number, struct err *err);
 /* Mark the layer that the caller has moved to layers/NUMBER.  The layer must show its tree. */
 int layers_complete(const struct layers *layers, unsigned number, struct err *err);
-/* Whether a layer that shows tree exists. */
+/* Whether there is a layer that shows the given tree. */
 bool layers_has(const struct layers *layers, const struct hash *tree);
 
 #define LAYERS_LOWER_MAX (LAYERLINKS_DEPTH_MAX + 2)

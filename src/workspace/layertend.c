@@ -35,8 +35,7 @@ struct layer {
 	struct layerlinks_ok ok;
 	bool known, marked; /* whether the links N.on and N.ok could be read */
 	/*
-	 * the layer has no directory; an interrupted freeze may later be completed and move one
-	 * there
+	 * the layer has no directory; when an interrupted freeze is completed, the layer gets one
 	 */
 	bool absent;
 	bool preferred; /* checkouts of the layer's tree take this layer */
@@ -93,8 +92,8 @@ static int measure_new(struct picture *picture, struct err *err)
 /* ---------------------------------------------------------- taking a picture */
 
 /*
- * Whether name stands for a layer.  A layer's directory stands for the layer.  If the directory is
- * missing, the link N.on stands for it.
+ * Whether a file name counts as a layer: the name of a layer's directory or, if the layer has no
+ * directory, the name of its link N.on.
  */
 static bool is_of_layer(int dirfd, const char *name, struct layer *layer)
 {
@@ -288,10 +287,10 @@ static void sum_sizes(const struct picture *picture, struct layertend_usage *usa
 /* ------------------------------------------------------------------ merging */
 
 /*
- * Returns the number of layers at the top of a chain that should be merged.  They are enough to
- * make the chain short.  Further layers are added as long as the next layer is not much larger than
- * all layers above it together.  So each layer takes part in few merges, however long the history
- * is.
+ * Returns the number of layers at the top of a chain that should be merged.  These layers are
+ * enough to make the chain short.  Further layers are added as long as the next layer is not much
+ * larger than all layers above it together.  So each layer takes part in few merges, however long
+ * the history is.
  */
 static size_t merge_count(struct picture *picture, const struct layerlinks_chain *chain)
 {
@@ -325,7 +324,7 @@ static void merge_long_chains(struct picture *picture)
 		struct layer *top = find_layer(picture, stack->top);
 
 		/*
-		 * If the top is not the preferred layer, the chain below it was merged before.  The
+		 * If the top is not the preferred layer, an earlier run has merged its chain.  The
 		 * workspace takes the merged layer at its next mount.
 		 */
 		if (!top || !top->preferred ||

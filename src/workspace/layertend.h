@@ -36,8 +36,8 @@ struct layertend_options {
 	/* wait while another process maintains layers; else leave the work to that process */
 	bool wait;
 	/*
-	 * Returns false if layers that show tree are no longer needed and are to be dropped.  If
-	 * the pointer is NULL, the trees of layers are no reason to drop them.
+	 * Returns false if layers that show this tree are no longer needed and are to be dropped.
+	 * If the pointer is NULL, no layer is dropped because of its tree.
 	 */
 	bool (*useful)(void *arg, const struct hash *tree);
 	void *arg;
@@ -45,7 +45,7 @@ struct layertend_options {
 
 int layertend_run(int rootfd, const struct layertend_options *options, struct err *err);
 
-/* Returns a number of bytes.  Layers are maintained right after a new layer that is larger. */
+/* Returns a number of bytes.  A new layer that is larger causes maintenance at once. */
 uint64_t layertend_step(int rootfd);
 
 struct layertend_usage {

@@ -22,7 +22,7 @@ static unsigned levels_above(const char *path)
 
 /*
  * Check that a live tree outside the environment has the inode that it had when the environment was
- * made.  Another directory at its path is refused, unless it is empty.
+ * made.  A directory with another inode is accepted at that path only if it is empty.
  */
 static int check_identity(struct workspace *ws, int fd, struct err *err)
 {

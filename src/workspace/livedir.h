@@ -14,13 +14,14 @@ typedef int (*livedir_do)(int dirfd, const char *name, struct err *err);
 int livedir_work(const struct workspace *ws, struct err *err);
 /*
  * Open the live tree and the directory of index files.  If the live tree was removed and
- * setup.remake is set, make is called to make it again.  indexed_close closes both.
+ * setup.remake is set, the function 'make' is called to make it again.  indexed_close closes both
+ * directories.
  */
 int livedir_open(struct workspace *ws, livedir_do make, struct err *err);
 
 /*
- * Remove the index of a workspace, and its live tree unless that is outside the environment.
- * discard is called to remove the live tree.
+ * Remove the index of a workspace.  If the live tree is inside the environment, the function
+ * 'discard' is called to remove it.
  */
 int livedir_destroy(struct workspace *ws, livedir_do discard, struct err *err);
 

@@ -13,9 +13,9 @@
  * tree from the upper and from the tree of the layers.  A checkout makes another stack with an
  * empty upper.  The upper of a fork is made by the first command that may write.
  *
- * An upper directory that was captured, and in which no program runs, can be frozen: it becomes the
- * layer of the tree that it shows.  First the stack is replaced by a stack with a new upper on top
- * of that layer.  Then the old upper is renamed to be the layer.  The link 'freezing', with the
+ * An upper directory can be frozen if it was captured and no program runs in it.  Then it becomes
+ * the layer of the tree that it shows.  First the stack is replaced by a stack with a new upper on
+ * top of that layer.  Then the old upper is renamed to be the layer.  The link 'freezing', with the
  * text NUMBER.GENERATION.BOOT, records which upper becomes which layer, so that the next command
  * can complete an interrupted freeze.
  *
@@ -76,8 +76,8 @@ static struct layers layers_of(struct workspace *ws)
 }
 
 /*
- * Find out whether overlays work, by mounting one.  This depends on the file system, the kernel and
- * the rights of the user.
+ * Find out whether overlays work, by mounting one.  The result depends on the file system, the
+ * kernel and the rights of the user.
  */
 static int probe_overlay(int rootfd, char why[WORKSPACE_WHY_MAX])
 {
@@ -198,7 +198,7 @@ static int open_upper(struct workspace *ws, struct err *err)
 	return ws->live < 0 ? ws->live : 0;
 }
 
-/* Whether name is an upper that is not in use, or the temporary name of a link. */
+/* Whether a file name is that of an upper that is not in use, or the temporary name of a link. */
 static bool is_stray(const struct overlay *overlay, const char *name)
 {
 	unsigned generation;
@@ -256,8 +256,8 @@ static int write_freezing(
 }
 
 /*
- * Rename an upper to be a layer.  Returns 1, or 0 if the upper does not exist.  It does not exist
- * if it has been renamed already or is lost.
+ * Rename an upper to be a layer.  Returns 1, or 0 if the upper does not exist, because it has been
+ * renamed already or is lost.
  */
 static int move_upper(struct workspace *ws, unsigned number, unsigned generation, struct err *err)
 {
@@ -278,9 +278,9 @@ static int move_upper(struct workspace *ws, unsigned number, unsigned generation
 }
 
 /*
- * Complete the freeze that the link describes, if the stack has been replaced already.  If the
- * layer was lost in the meantime, this is not a failure: the store has its tree, so the layer can
- * be made again.
+ * Complete the freeze that the link describes, if the stack has been replaced already.  It is no
+ * failure if the layer was lost in the meantime: the store has the tree of the layer, so the layer
+ * can be made again.
  */
 static int finish_freezing(struct workspace *ws, struct err *err)
 {
@@ -447,9 +447,9 @@ static void remove_upper(struct overlay *overlay, unsigned generation)
 }
 
 /*
- * Decide whether to freeze the upper, which shows tree.  If *frozen is true, a layer is reserved
- * for the upper, and *here is set to the stack with that layer on top.  The next stack is made from
- * *here.
+ * Decide whether to freeze the upper, which shows the given tree, and set *frozen.  If *frozen is
+ * true, a layer is reserved for the upper, and *here is set to the stack with that layer on top.
+ * The next stack is made from *here.
  */
 static int reserve_upper(struct workspace *ws, const struct layers *layers, const struct hash *tree,
 	struct stack *here, bool *frozen, struct err *err)
@@ -524,9 +524,9 @@ static int make_next(struct workspace *ws, const struct layers *layers, const st
 }
 
 /*
- * Make the live tree show tree: switch to a stack whose layers show the tree, with an empty upper.
- * was is the tree that a capture has just found in the live tree, so that the old upper can be
- * frozen.  If was is NULL, the old upper is only removed.
+ * Make the live tree show the given tree: switch to a stack whose layers show the tree, with an
+ * empty upper.  The tree 'was' comes from a capture that was just made, so the old upper can be
+ * frozen as the layer of that tree.  If 'was' is NULL, the old upper is only removed.
  */
 static int switch_to_tree(
 	struct workspace *ws, const struct hash *was, const struct hash *tree, struct err *err)

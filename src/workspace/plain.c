@@ -2,8 +2,8 @@
  * plain - the backends copy and reflink, whose live tree is a plain directory.  Changes are found
  * by a parallel walk that compares the result of stat for each file with the index.
  *
- * The backends differ only when a live tree is created from files on the same file system: reflink
- * clones the contents of these files, and copy does not.
+ * The backends differ only when a live tree is created from files on the same file system.  In that
+ * case reflink clones the contents of these files, and copy does not.
  */
 #include <errno.h>
 #include <linux/fs.h>

@@ -3,15 +3,15 @@
  *
  *	BASE.GENERATION.TOP.TREE
  *
- * BASE is the number of a base, and TOP is the number of the topmost layer, or 0 if there are no
+ * BASE is the number of a base.  TOP is the number of the topmost layer, or 0 if there are no
  * layers (layers.h).  TREE is the tree that base and layers show together.  GENERATION is the
  * number N of the upper directory upper-N.
  *
- * The target of the link is not the path of a file.  A link this short takes no block of its own,
- * and a rename replaces it as a whole, so an overlay always has either the old stack or the new
+ * The target of the link is not the path of a file.  A link this short takes no block of its own.
+ * A rename replaces the link as a whole, so an overlay always has either the old stack or the new
  * one.
  *
- * In environments from before layers formed chains, the target is BASE.GENERATION.TREE.
+ * Older versions of strata, whose layers formed no chains, wrote BASE.GENERATION.TREE.
  */
 #pragma once
 #include <limits.h>
@@ -30,7 +30,9 @@ struct stack {
 	struct hash tree;
 };
 
-/* Write a hash to out as text that can be a file name: base64 with '-' and '_'.  Returns out. */
+/*
+ * Write a hash to 'out' as a text that can be a file name: base64 with '-' and '_'.  Returns 'out'.
+ */
 const char *stack_tree_text(const struct hash *tree, char out[STACK_TREE]);
 bool stack_tree_parse(const char *text, struct hash *tree);
 

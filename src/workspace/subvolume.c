@@ -11,7 +11,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 
-/* the buffer has room for many results, and also for the largest single result */
+/* size of the buffer: it has room for many results, and also for the largest single result */
 #define SEARCH_BYTES ((size_t)256 << 10)
 /* maximum number of changed inodes in a list; if more have changed, a walk is cheaper */
 #define CHANGED_MAX 1000000

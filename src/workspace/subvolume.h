@@ -17,8 +17,8 @@
 #define SUBVOLUME_INO 256
 
 /*
- * The state of a subvolume.  Every change gets the number of a transaction: the running one, or,
- * for data that is only in memory, the one that writes the data out.
+ * The state of a subvolume.  Every change gets the number of the transaction that is running.  Data
+ * that is only in memory gets the number of the transaction that writes it to disk.
  *
  *	generation  the last committed transaction with a change.  A change that comes after
  *	            this number was read gets a greater number.
@@ -35,9 +35,9 @@ struct subvolume {
 bool subvolume_is(int fd);
 int subvolume_look(int fd, struct subvolume *subvolume, struct err *err);
 /*
- * List the inodes that have changed after the generation since, in ascending order.  The caller
- * frees the list.  Fails if too many inodes have changed, or if the kernel allows the list only to
- * root.
+ * List the inodes that have changed after the given generation, in ascending order.  The caller
+ * frees the list.  The function fails if too many inodes have changed, or if the kernel allows the
+ * list only to root.
  */
 int subvolume_changed(int fd, uint64_t since, uint64_t **inodes, size_t *n, struct err *err);
 /*

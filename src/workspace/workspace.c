@@ -31,7 +31,7 @@ const struct workspace_backend *workspace_backend(const char *name)
 	return NULL;
 }
 
-/* Returns 1 if the backend fits *want and works here, or 0 with the reason in why. */
+/* Returns 1 if the backend fits *want and works here, or 0 with the reason in 'why'. */
 static int can_work(const struct workspace_backend *backend, int rootfd,
 	const struct workspace_want *want, char why[WORKSPACE_WHY_MAX])
 {

@@ -40,7 +40,7 @@ struct workspace_kind {
 	const char *name; /* name of the backend */
 	enum workspace_in_place in_place;
 	bool mounted;   /* the live tree is mounted, and only programs in the sandbox see it */
-	bool snapshots; /* create can begin with a snapshot of another live tree */
+	bool snapshots; /* workspace_create can begin with a snapshot of another live tree */
 };
 
 /* Returns NULL if there is no such backend. */
@@ -53,9 +53,9 @@ struct workspace_want {
 	bool in_place;
 };
 /*
- * Returns the wanted backend, or the best one that works here if want names none.  The reason for
- * the choice is written to reason, which has room for reason_max bytes.  Returns NULL with
- * ERR_UNSUPPORTED if the wanted backend does not work, or if no backend works.
+ * Returns the wanted backend, or the best one that works here if *want has no name of a backend.
+ * The reason for the choice is written to reason, which has room for reason_max bytes.  Returns
+ * NULL with ERR_UNSUPPORTED if the wanted backend does not work, or if no backend works.
  */
 const struct workspace_kind *workspace_choose(int rootfd, const struct workspace_want *want,
 	char *reason, size_t reason_max, struct err *err);
@@ -72,20 +72,23 @@ struct workspace_setup {
 	int rootfd; /* the environment's directory */
 	struct store *store;
 	/*
-	 * path of a live tree outside the environment, which is absolute or begins with ".." at
-	 * rootfd; NULL: the live tree is inside
+	 * path of a live tree outside the environment: absolute, or relative to rootfd and
+	 * beginning with ".."; NULL: the live tree is inside
 	 */
 	const char *path;
 	uint64_t ino;  /* inode number of 'path' when the environment was made; 0: not known */
 	bool remake;   /* if the live tree was removed, an empty one is made */
 	bool scratch;  /* the workspace is only read, and nothing under rootfd is written */
-	bool first;    /* for create: this is the first workspace of the environment */
+	bool first;    /* for workspace_create: this is the first workspace of the environment */
 	bool squashed; /* owners cannot be set on disk; see treemerge.h */
 	bool durable;  /* files in the live tree are synced when a tree is applied */
 	/* captures remove stubs (core/stub.h), since no program needs them any more */
 	bool drop_stubs;
-	const char *like; /* for create: name of the workspace that is forked; NULL: none */
-	/* For create: trees that probably differ little from the wanted tree, the nearest first. */
+	const char *like; /* for workspace_create: name of the workspace to fork; NULL: none */
+	/*
+	 * For workspace_create: trees that probably differ little from the wanted tree, the nearest
+	 * first.
+	 */
 	const struct hash *near;
 	size_t n_near;
 	const char *const *exclude;
@@ -96,19 +99,23 @@ struct workspace_setup {
 /* Returns a closed workspace, which the caller frees, or NULL if the backend does not exist. */
 struct workspace *workspace_new(const struct workspace_setup *setup, struct err *err);
 /*
- * Close and free workspace, which may be NULL.  Returns true if workspace_tend has something to do.
+ * Close and free a workspace.  The pointer may be NULL.  Returns true if workspace_tend has
+ * something to do.
  */
 bool workspace_free(struct workspace *workspace);
 
-/* Make a live tree that shows tree.  Files are cloned from donor (-1: none) where possible. */
+/*
+ * Make a live tree that shows the given tree.  Files are cloned from donor (-1: none) where
+ * possible.
+ */
 int workspace_create(
 	struct workspace *workspace, const struct hash *tree, int donor, struct err *err);
 /* Open an existing live tree. */
 int workspace_open(struct workspace *workspace, struct err *err);
 /*
- * Store the content of the directory 'source', and set *tree to its hash.  source is a directory
- * that is used in place, and the workspace is new.  If source is to be the live tree itself, the
- * workspace is open afterwards.
+ * Store the content of the directory 'source', which is used in place by a new workspace.  *tree is
+ * set to its hash.  If this directory becomes the live tree itself, the workspace is open
+ * afterwards.
  */
 int workspace_read_in_place(
 	struct workspace *workspace, int source, struct hash *tree, struct err *err);
@@ -124,7 +131,7 @@ void workspace_squash(struct workspace *workspace, bool squashed);
 
 /* Progress of the work on a live tree. */
 struct workspace_counters {
-	_Atomic uint64_t scanned; /* number of entries */
+	_Atomic uint64_t scanned; /* number of scanned entries */
 	struct ingest_progress ingested;
 	struct treeapply_progress applied;
 };
@@ -134,18 +141,20 @@ struct workspace_counters {
  */
 void workspace_count(struct workspace *workspace, struct workspace_counters *counters);
 
-/* Returns the live directory, which is borrowed, or -1 if there is none.  workspace may be NULL. */
+/*
+ * Returns the live directory, which is borrowed, or -1 if there is none.  The pointer may be NULL.
+ */
 int workspace_live(const struct workspace *workspace);
 /*
- * Store the live tree in its present state, and set *tree to its hash.  inside is the root
- * directory of the programs that run in the workspace, or NULL if none run.
+ * Store the live tree in its present state, and set *tree to its hash.  *inside is the root
+ * directory of the programs that run in the workspace.  The pointer is NULL if none run.
  */
 int workspace_capture(
 	struct workspace *workspace, const int *inside, struct hash *tree, struct err *err);
 /*
- * Save the index of the last capture.  The next capture compares the live tree with it.  The index
- * names stored objects, so it may be saved only after everything that the capture has stored is
- * durable.
+ * Save the index of the last capture.  The next capture compares the live tree with this index.
+ * The index names stored objects, so it may be saved only after everything that the capture has
+ * stored is durable.
  */
 int workspace_save_index(struct workspace *workspace, struct err *err);
 
@@ -158,14 +167,15 @@ struct workspace_change {
 	bool running_left; /* programs were killed just now, and may still write for a moment */
 };
 /*
- * Turn the live tree from one tree into another.  *now is set to the tree of the live tree
- * afterwards.
+ * Turn the live tree from one tree into another.  *now is set to the tree that the live tree has
+ * after the change.
  */
 int workspace_apply(struct workspace *workspace, const struct workspace_change *change,
 	struct hash *now, struct err *err);
 /*
- * Make later changes through fd.  fd is the live tree as running programs see it, and is taken
- * over.  User and group ids seen through fd are higher by shift than those in the tree.
+ * Make later changes through fd, which is the live tree as running programs see it, and is taken
+ * over.  User and group ids seen through fd are higher than those in the tree by the number
+ * 'shift'.
  */
 void workspace_apply_through(struct workspace *workspace, int fd, uint32_t shift);
 
@@ -175,7 +185,7 @@ void workspace_apply_through(struct workspace *workspace, int fd, uint32_t shift
  */
 struct workspace_mount {
 	const char *lower[WORKSPACE_LOWER_MAX];
-	size_t n_lower; /* number of lower directories, the topmost first */
+	size_t n_lower; /* number of lower directories; the topmost is the first */
 	char upper[WORKSPACE_NAME_MAX + 64];
 	char work[WORKSPACE_NAME_MAX + 64];
 };
@@ -186,8 +196,8 @@ struct workspace_mount {
 int workspace_mount(struct workspace *workspace, struct workspace_mount *mount, struct err *err);
 
 /*
- * Get the tree below the live tree.  It must stay in the store for this workspace, as the tree of
- * HEAD does.  Returns 1, or 0 if the live tree does not lie on another tree.
+ * Get the tree below the live tree.  This tree must stay in the store for this workspace, as the
+ * tree of HEAD does.  Returns 1, or 0 if the live tree does not lie on another tree.
  */
 int workspace_lower_tree(struct workspace *workspace, struct hash *tree, struct err *err);
 /*
@@ -209,8 +219,8 @@ int workspace_discard(struct workspace *workspace, struct err *err);
 
 /*
  * Freeze the changes made so far, if that is worth its cost.  Later captures and forks then need
- * not look at these changes again (overlay.c).  No program may run in the workspace.  tree is the
- * tree that the last capture found.  The index of that capture must have been saved.
+ * not look at these changes again (overlay.c).  No program may run in the workspace.  The parameter
+ * 'tree' is the tree that the last capture found.  The index of that capture must have been saved.
  */
 int workspace_freeze(struct workspace *workspace, const struct hash *tree, struct err *err);
 
@@ -227,8 +237,9 @@ int workspace_sweep(int rootfd, struct store *store, struct err *err);
 int workspace_limit_layers(int rootfd, uint64_t bytes, struct err *err);
 
 /*
- * Check the layers of an environment.  bad is called for each layer that does not show the tree
- * that it was made for.  If repair is set, such a layer is made again before its next use.
+ * Check the layers of an environment.  The function 'bad' is called for each layer that does not
+ * show the tree that it was made for.  If repair is set, such a layer is made again before its next
+ * use.
  */
 int workspace_prove(const struct workspace_setup *setup, bool repair,
 	void (*bad)(void *arg, unsigned layer), void *arg, struct err *err);
