@@ -357,8 +357,8 @@ static bool pump_pipe(struct call_pipe *pipe)
 static void pump_call(struct call *call)
 {
 	/*
-	 * the strata process that relayed an operation needs to know how the process of the task
-	 * ended
+	 * wait for the end of the task's process, since the strata process that relayed the
+	 * operation needs to know how it ended
 	 */
 	bool waits = call->kind == CALL_RELAY && call->task.pid && !is_answer_whole(call);
 
@@ -599,8 +599,8 @@ void call_cancel(struct call *call)
 }
 
 /*
- * Whether a call is cancelled when its client disconnects.  All other calls make changes, and such
- * a call is finished once it has begun.
+ * Whether a call is cancelled when its client disconnects.  Every other call makes changes, and is
+ * finished once it has begun.
  */
 static bool ends_with_client(const struct call *call)
 {

@@ -40,8 +40,8 @@ struct call_plan {
 	struct client *client;
 	const struct jsonread *id; /* the id of the client's request; NULL: no answer is wanted */
 	/*
-	 * Called when the answer to a call of the owner itself has arrived.  answer has the member
-	 * "result" or the member "error".  answer is NULL if it cannot be read.
+	 * Called when the answer to a call of the owner itself has arrived.  The parameter 'answer'
+	 * has the member "result" or the member "error".  It is NULL if the answer cannot be read.
 	 */
 	void (*done)(struct owner *owner, const struct jsonread *answer);
 };

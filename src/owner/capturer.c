@@ -24,7 +24,7 @@
 #define GATHER_MS 20 /* several changes within this time are reported to the owner as one */
 #define AGAIN_MS 500 /* pause before a failed capture is tried again; doubled with each failure */
 #define AGAIN_MAX_MS 30000
-/* after this many restarts of the watcher in a row, it is not started any more */
+/* after this many restarts in a row, the watcher is not started again */
 #define RESTARTS_MAX 8
 /* exit status of the watcher when another directory has become the live tree */
 #define EXIT_GONE 3
@@ -162,8 +162,8 @@ static _Noreturn void watcher_main(struct owner *owner, int said, int asked)
 static void start_capture(struct capturer *capturer);
 
 /*
- * Returns the number of milliseconds until ms milliseconds after instant have passed.  The result
- * is at least 0 and at most ms.
+ * Returns how many of the ms milliseconds after the time 'instant' are left.  The result is at
+ * least 0 and at most ms.
  */
 static int ms_until(int64_t instant, int ms, int64_t now)
 {
@@ -193,9 +193,9 @@ static void note_change(struct capturer *capturer)
 }
 
 /*
- * Set *command to the command of a client that has made the changes of the next node.  This is done
- * only if no other command can have made them: only one command was started after a time at which
- * no program ran in the workspace.  If a second command was started, either of the two may have
+ * Set *command to the client's command that has made the changes of the next node.  Do this only if
+ * no other command can have made them: no program ran in the workspace at some time, and only one
+ * command was started after that time.  If a second command was started, either of the two may have
  * made a change, because the first command may have left programs running.
  */
 static void set_command(const struct owner *owner, struct arena *arena, struct param_texts *command)

@@ -1,8 +1,8 @@
 /*
  * capturer - makes automatic nodes soon after the live tree has changed.
  *
- * A task watches the live tree (capture/watch.h).  The owner cannot watch it itself, because a
- * process may have to enter a user namespace to see the tree.
+ * A task watches the live tree (capture/watch.h).  The owner itself cannot watch the tree, because
+ * a process may have to enter a user namespace to see it.
  *
  * A change starts two timers.  The node is made when nothing has changed for CAPTURER_QUIET_MS, and
  * at the latest CAPTURER_LONGEST_MS after the first change.  While a client's command runs, only
@@ -23,8 +23,8 @@
 #define CAPTURER_QUIET_MS 200
 #define CAPTURER_LONGEST_MS 2000
 /*
- * Time between two checks of mapped files.  They are needed because inotify does not report a write
- * through a memory mapping.  This time and the time that a node takes are together less than
+ * Time between two checks of mapped files.  The checks are needed because inotify does not report a
+ * write through a memory mapping.  The sum of this time and the time that a node takes is less than
  * CAPTURER_LONGEST_MS.
  */
 #define CAPTURER_MAPPED_MS 1500
@@ -52,7 +52,7 @@ struct capturer {
 	bool last;                 /* the owner ends after the running capture */
 	bool ending;               /* the owner ends after one last capture */
 	int64_t only; /* number of the last call that may have changed the tree; 0: none */
-	/* another program than the command of call 'only' may also have changed the tree */
+	/* a program other than the command of the call 'only' may have changed the tree */
 	bool mixed;
 	unsigned failures;  /* number of captures that have failed in a row */
 	char why[256];      /* reason why the last capture failed */
@@ -68,8 +68,8 @@ void capturer_stop(struct capturer *capturer);
  */
 void capturer_note_writer(struct capturer *capturer, int64_t number);
 /*
- * Forget the calls that have been noted, since they do not make the changes that follow.  But a
- * call that still runs may make them.
+ * Forget the noted calls that have ended, since they do not make the changes that follow.  Calls
+ * and programs that still run may make these changes.
  */
 void capturer_forget_writers(struct capturer *capturer);
 /* Have the watcher check whether another directory has become the live tree. */

@@ -238,7 +238,7 @@ bool client_drop_waiting(
 static void handle_lines(struct client *client)
 {
 	char *data = client->in.data;
-	size_t known = client->waiting; /* number of bytes of lines that have waited before */
+	size_t known = client->waiting; /* number of bytes of the lines that were already waiting */
 	size_t from = 0;
 	char *end;
 
@@ -246,8 +246,8 @@ static void handle_lines(struct client *client)
 	client->waiting = 0;
 	while (!client->lost && client->in.len > from) {
 		/*
-		 * Lines that have waited before go on waiting while CLIENT_REQUESTS_MAX requests
-		 * are running.
+		 * Keep the lines that are already waiting while CLIENT_REQUESTS_MAX requests are
+		 * running.
 		 */
 		if (from < known && client->requests >= CLIENT_REQUESTS_MAX) {
 			memmove(data + client->waiting, data + from, known - from);

@@ -3,7 +3,7 @@
  * lines that the owner sends.
  *
  * The limits below bound the memory of a connection.  A client that sends too much gets an error.
- * The owner stops reading from a client that does not read.
+ * The owner reads no further requests from a client that does not read its answers.
  *
  * The owner goes on reading while requests of the client are running, because the client may cancel
  * a request or disconnect.  A client that shuts down only its sending side still gets all its
@@ -69,8 +69,9 @@ void client_send_error(struct client *client, const struct jsonread *id, enum rp
 /* Whether the client has so many unread bytes that further output should wait. */
 bool client_is_full(const struct client *client);
 /*
- * Drop the waiting lines of a client for which matches returns true.  Returns true if any line was
- * dropped.  This function may be called only while a line of the client is being handled.
+ * Drop each waiting line of a client for which the function 'matches' returns true.  Returns true
+ * if any line was dropped.  This function may be called only while a line of the client is being
+ * handled.
  */
 bool client_drop_waiting(
 	struct client *client, bool (*matches)(void *arg, struct str line), void *arg);

@@ -67,7 +67,7 @@ static struct loop_event *new_event(struct loop *loop, int fd, short what, loop_
 	*event = (struct loop_event){ .fn = fn, .arg = arg };
 	event->event = event_new(loop->base, fd, what, on_event, event);
 	if (!event->event)
-		abort(); /* memory has run out; mem_alloc does the same */
+		abort(); /* memory has run out; mem_alloc aborts, too */
 	return event;
 }
 

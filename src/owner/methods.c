@@ -65,8 +65,8 @@ static int start_call(struct asked *asked, enum call_kind kind, const struct op 
 }
 
 /*
- * Refuse parameters that name a descriptor of the caller, or "-" for a standard stream.  The
- * request of a client comes without descriptors, and the operation has no other output than the
+ * Refuse a parameter that is a descriptor of the caller, or a "-", which means a standard stream.
+ * The request of a client comes without descriptors, and the operation has no other output than the
  * answer.
  */
 static int refuse_descriptors(const struct param *params, const void *request, struct err *err)
@@ -383,7 +383,7 @@ static int signal_relayed(struct asked *asked, struct err *err)
 /* ------------------------------------------------------------- requests of clients */
 
 /*
- * The operations that need more than a plain call, or something else.  serve returns 0 if it has
+ * The operations for which a plain call is not enough.  The function 'serve' returns 0 if it has
  * sent the answer, or has started a call that will send the answer.
  */
 static const struct service {
@@ -411,8 +411,8 @@ static int serve_request(struct asked *asked, struct err *err)
 }
 
 /*
- * Whether clients can call an operation by its name.  Queries are called by the operation 'query'
- * instead.
+ * Whether clients can call an operation by its name.  Queries are not called by their names:
+ * clients call the operation 'query'.
  */
 static bool is_method(const struct op *op)
 {

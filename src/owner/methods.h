@@ -1,6 +1,6 @@
 /*
- * methods - the methods that a client can call: the operations of the table, and the methods of the
- * owner itself.
+ * methods - the methods that a client can call: the operations of strata (ops/table.c), and the
+ * methods of the owner itself.
  */
 #pragma once
 #include "core/operation.h"
@@ -10,7 +10,7 @@ struct client;
 struct owner;
 
 /*
- * Handle the request in line.  The client gets an answer, unless the request is a notification.
+ * Handle the request in a line.  The client gets an answer, unless the request is a notification.
  * Returns false if the request has to wait, because CLIENT_REQUESTS_MAX requests of its client are
  * running.
  */

@@ -11,7 +11,7 @@ struct owner;
 /* Send events after an operation that may have moved HEAD or made a node. */
 void news_after_operation(struct owner *owner);
 /*
- * Read the history, and send events for new nodes and for a movement of HEAD.  The same nodes and
- * the same movement cause no further events.
+ * Read the history, and send events for new nodes and for a movement of HEAD.  Each node and each
+ * movement causes only one event.
  */
 void news_send(struct owner *owner);

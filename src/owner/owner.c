@@ -193,7 +193,8 @@ static void release_owner(struct owner *owner)
 }
 
 /*
- * Read the row of the workspace.  If there is no environment, this fails, before any file is made.
+ * Read the row of the workspace.  If there is no environment, the function fails before any file is
+ * made.
  */
 static int read_workspace(struct owner *owner, struct err *err)
 {

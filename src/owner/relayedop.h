@@ -1,6 +1,6 @@
 /*
- * relayedop - an operation that a strata process relays to the owner of the workspace.  It has the
- * request, and the properties of the calling process on which the operation depends.
+ * relayedop - an operation that a strata process relays to the owner of the workspace.  The struct
+ * has the request, and the properties of the calling process on which the operation depends.
  *
  * The operation is sent as a JSON document in a memory file, because the environment variables
  * alone may be larger than any request on the socket.
@@ -8,7 +8,7 @@
 #pragma once
 #include "core/param.h"
 
-/* number of bytes; this is more than the kernel passes to a program */
+/* maximum number of bytes of the document; the kernel passes fewer bytes to a program */
 #define RELAYEDOP_MAX ((size_t)64 << 20)
 
 struct relayedop {
@@ -23,7 +23,7 @@ struct relayedop {
 
 /*
  * Write an operation to a new memory file.  Returns the descriptor of the file, which the caller
- * closes.  request is the struct of the operation's parameters, which params describes.
+ * closes.  'request' is the struct of the operation's parameters, which 'params' describes.
  */
 int relayedop_write(const struct relayedop *relayed, const struct param *params,
 	const void *request, struct err *err);

@@ -34,9 +34,9 @@ enum task_flags {
  */
 int task_start(struct task_list *list, struct task *task, unsigned flags, struct err *err);
 /*
- * Set the descriptors of the child.  Those in std become the standard descriptors (-1: /dev/null).
- * The n descriptors that kept points to are kept, under new numbers that are stored in the same
- * variables.  All others are closed.
+ * Set the descriptors of the child.  The descriptors in std become the standard descriptors (-1:
+ * /dev/null).  The array 'kept' has n pointers to descriptors that stay open.  These descriptors
+ * get new numbers, which are stored through the pointers.  All other descriptors are closed.
  */
 int task_set_fds(const int std[3], int *const kept[], int n, struct err *err);
 /* Block a signal in the child.  A signalfd will receive it later. */
