@@ -429,7 +429,7 @@ static int expand(
 	return r < 0 ? err_context(err, "table") : r;
 }
 
-/* Read a page of at most PQ_PAGE_MAX bytes into out, which has room for the whole page. */
+/* Read a page of at most PQ_PAGE_MAX bytes into 'out', which has room for the whole page. */
 static int read_page(struct pqread *table, const struct page *page, void *out, struct err *err)
 {
 	owned_mem void *bytes = mem_alloc(page->stored + 1);
@@ -560,8 +560,8 @@ int pqread_find(const struct pqread *table, struct str key, uint64_t *row)
 /* --- contents --- */
 
 /*
- * The only value of a page.  It is passed to the caller's sink.  The length that precedes it in the
- * page is not passed.
+ * The only value of a page, which is passed to the caller's sink.  The length in front of the value
+ * is not passed.
  */
 struct value {
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err);
@@ -640,8 +640,8 @@ static int room_open(struct pqread *table, struct room *room, size_t len, struct
 	if (fd < 0)
 		return fd;
 	/*
-	 * Reserve the disk space now, so that a full disk is an error.  Without that, a full disk
-	 * would kill the process with a signal when it writes to the memory.
+	 * Reserve the disk space now, so that a full disk is an error.  Otherwise a write to the
+	 * memory would kill the process by a signal when the disk is full.
 	 */
 	errno = posix_fallocate(fd, 0, (off_t)len);
 	if (errno)

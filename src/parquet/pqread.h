@@ -18,8 +18,8 @@ struct pqread;
 struct pqread *pqread_open(int fd, struct err *err);
 /*
  * Set the directory for temporary files, which is borrowed.  Snappy cannot expand large contents in
- * pieces.  With such a directory, they are expanded in a file without a name there.  Without it,
- * they are expanded in memory.
+ * pieces, so they are expanded as a whole.  This is done in a file without a name in the directory,
+ * or in memory if no directory is set.
  */
 void pqread_spool(struct pqread *table, int dirfd);
 uint64_t pqread_rows(const struct pqread *table);
@@ -28,9 +28,9 @@ struct str pqread_key(const struct pqread *table, uint64_t row);
 /* Find the first row with this key.  Returns 1 and sets *row, or returns 0 if there is none. */
 int pqread_find(const struct pqread *table, struct str key, uint64_t *row);
 /*
- * Pass the content of a row to sink in pieces.  For an empty content, sink is not called.  A
- * negative result of sink ends the call and is returned.  Damage may be found after some pieces
- * have been passed on.
+ * Pass the content of a row to the callback 'sink' in pieces.  For an empty content, the sink is
+ * not called.  A negative result of the sink ends the call and is returned.  Damage may be found
+ * after some pieces have been passed on.
  */
 int pqread_content(struct pqread *table, uint64_t row,
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err), void *arg,

@@ -1,9 +1,9 @@
 /*
  * pqsnappy - raw Snappy compression for Parquet.  Only pqsnappy.c uses libsnappy.
  *
- * A raw Snappy block consists of the length of the whole content as a varint, and of fragments that
- * do not refer to each other.  So a block can be made in pieces if the length is known beforehand:
- * with pqsnappy_begin, and then pqsnappy_piece for each piece.
+ * A raw Snappy block begins with the length of the whole content as a varint.  Then come fragments,
+ * which do not refer to each other.  So a block can be made in pieces if the length is known
+ * beforehand: with pqsnappy_begin, and then pqsnappy_piece for each piece.
  */
 #pragma once
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #define PQSNAPPY_BEGIN_MAX 5
 /*
  * Number of bytes of a fragment.  If a content is passed in pieces whose length is a multiple of
- * this number, it is compressed as well as in one piece.
+ * this number, the result is as small as with a single piece.
  */
 #define PQSNAPPY_FRAGMENT ((size_t)64 << 10)
 /* maximum ratio of expansion: three bytes of a block expand to at most 64 */

@@ -146,8 +146,8 @@ static int pack(struct pqwrite *table, const void *bytes, size_t len, struct err
 }
 
 /*
- * Add bytes to the page.  Whole pieces are compressed directly from bytes.  The rest is copied, and
- * is compressed in a later call.
+ * Add bytes to the page.  Whole pieces are compressed without being copied first.  The rest is
+ * copied, and is compressed in a later call.
  */
 static int page_add(struct pqwrite *table, const void *bytes, size_t len, struct err *err)
 {
@@ -302,7 +302,8 @@ static void put_column(struct pqwrite *table, struct thrift_out *to, int column,
 }
 
 /*
- * Add the metadata of a row group whose chunks are in the file.  keys is the group's page of keys.
+ * Add the metadata of a row group whose chunks are in the file.  The parameter 'keys' is the
+ * group's page of keys.
  */
 static int add_group(struct pqwrite *table, const struct chunk chunks[PQ_COLUMNS], uint32_t rows,
 	const struct buf *keys, struct err *err)
@@ -572,8 +573,8 @@ static void put_schema(struct thrift_out *to)
 }
 
 /*
- * Write how the values of each column are ordered.  Without this, readers ignore the bounds of the
- * statistics.
+ * Write how the values of each column are ordered.  Readers ignore the bounds of the statistics if
+ * the order is missing.
  */
 static void put_orders(struct thrift_out *to)
 {

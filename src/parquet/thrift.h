@@ -16,9 +16,9 @@
  *	           type of the values, then the pairs
  *
  * The functions for writing write to a struct buf, which remembers an overflow.  The functions for
- * reading use a cursor, which remembers an error, so the caller checks in.bad only at the end.
- * They refuse structs that are nested deeper than THRIFT_DEPTH, and lists with more items than
- * bytes are left.
+ * reading use a cursor, which remembers an error, so the caller checks in.bad only at the end.  The
+ * functions for reading refuse structs that are nested deeper than THRIFT_DEPTH, and lists with
+ * more items than bytes are left.
  */
 #pragma once
 #include "core/bytes.h"
@@ -42,8 +42,8 @@ enum thrift_type {
 };
 
 /*
- * The number that stands in place of a field's id for an item of a list.  The list is the one that
- * was begun last.  No field has this id, since ids begin at 1 in Parquet.
+ * The number that an item of a list has in place of a field's id.  The item belongs to the list
+ * that was begun last.  No field has this id, since ids begin at 1 in Parquet.
  */
 #define THRIFT_ITEM 0
 
@@ -98,7 +98,7 @@ struct str thrift_get_bytes(struct thrift_in *in, const struct thrift_field *fie
  */
 size_t thrift_get_list(
 	struct thrift_in *in, const struct thrift_field *field, struct thrift_field *item);
-/* Make the struct in a field the current one. */
+/* Make the struct in a field the current struct. */
 void thrift_get_struct(struct thrift_in *in, const struct thrift_field *field);
 /* Skip the value of a field. */
 void thrift_skip(struct thrift_in *in, const struct thrift_field *field);
