@@ -15,6 +15,7 @@
 #include "core/when.h"
 #include "query/tool.h"
 #include "tempdir_fixture.h"
+#include "valgrind_fixture.h"
 
 static char dir[64];
 
@@ -361,5 +362,7 @@ int main(void)
 		cmocka_unit_test(gives_the_limits_from_before),
 	};
 
+	if (valgrind_runs())
+		return valgrind_skip_all();
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -18,6 +18,7 @@
 #include "query/method.h"
 #include "query/zfsfamily.h"
 #include "tempdir_fixture.h"
+#include "valgrind_fixture.h"
 
 /* A directory with the script, and a registry that asks it. */
 struct world {
@@ -358,5 +359,7 @@ int main(void)
 		cmocka_unit_test(allows_more_time_for_a_diff),
 	};
 
+	if (valgrind_runs())
+		return valgrind_skip_all();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
