@@ -41,7 +41,7 @@
 /*
  * File systems that the kernel itself provides.  Their files obey the caller's ids in any
  * namespace.  For example, the host's /proc would let a program in the sandbox reach every process
- * of the same user, and through that process the root directory of the host.
+ * of the same user.  Through such a process it would reach the root directory of the host.
  */
 static const struct {
 	const char *type;
@@ -249,8 +249,8 @@ static int copy_mapped(const char *point, int ids, struct copies *copies, struct
 /*
  * Map the owners in the mounts below a bind, one mount after the other.  The kernel maps the owners
  * of a tree of mounts only if every mount of the tree can map owners.  In a mount that cannot map
- * owners, such as the host's /proc, files belong to nobody, and root in the sandbox has no more
- * rights to them than any other user.
+ * owners, such as the host's /proc, files belong to nobody.  Root in the sandbox has no more rights
+ * to these files than any other user.
  */
 static int map_submounts(
 	const struct bindspecs *binds, int ids, const struct buf *mounts, struct err *err)

@@ -15,7 +15,7 @@
 #define CAPABILITY_BIT(capability) (UINT64_C(1) << (capability))
 
 /*
- * Returns the capabilities that programs such as apt, su and servers need.  If nested is set, the
+ * Returns the capabilities that programs such as apt, su and servers need.  If 'nested' is set, the
  * capabilities for making namespaces and mounts are added.
  */
 uint64_t capability_set(bool nested);

@@ -25,7 +25,7 @@ struct cgroup {
 int cgroup_make(const char *name, struct cgroup *out, struct err *err);
 /* Remove the cgroup.  Returns false while a process is in it. */
 bool cgroup_remove(const struct cgroup *cgroup);
-/* Remove the cgroup with the directory dir, which a killed holder has left. */
+/* Remove the cgroup with the directory 'dir', which a killed holder has left. */
 void cgroup_remove_left(int dir);
 
 /*

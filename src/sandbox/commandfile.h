@@ -2,8 +2,8 @@
  * commandfile - a command on its way from a strata process to the holder of a sandbox.
  *
  * A memory file contains the command's texts and the properties that the command inherits
- * (inherited.h).  The command's descriptors are sent beside the file.  Both processes have the same
- * user and the same version of strata: see HOLDER_VERSION.
+ * (inherited.h).  The command's descriptors are sent beside the file.  The two processes have the
+ * same user and the same version of strata: see HOLDER_VERSION.
  */
 #pragma once
 #include "core/err.h"

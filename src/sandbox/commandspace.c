@@ -209,8 +209,8 @@ static int leave_standard_files(struct err *err)
 /*
  * Start a session, and close all descriptors that the warden does not need.  The warden must not
  * keep the connection to the holder: when the connection is closed, the holder knows that the
- * strata process which runs the command has ended.  It must not keep a pipe of the caller either,
- * since the reader of a pipe waits until all writers have closed it.
+ * strata process which runs the command has ended.  The warden must not keep a pipe of the caller
+ * either, since the reader of a pipe waits until all writers have closed it.
  */
 static int become_keeper(const struct sandbox *sandbox, const struct commandspace_plan *plan,
 	const int sockets[2], struct err *err)

@@ -1,6 +1,7 @@
 /*
- * The filter is made from a table.  It has a block for each architecture whose calls the kernel
- * accepts, and a rule for each call.  Calls of 32-bit and x32 programs have numbers of their own.
+ * The filter is made from a table.  The filter has a block for each architecture whose calls the
+ * kernel accepts, and a rule for each call.  Calls of 32-bit and x32 programs have numbers of their
+ * own.
  *
  * Without a network, these calls are refused:
  *
@@ -9,7 +10,7 @@
  *	                          32-bit programs that use this call have no sockets
  *	io_uring_setup            IORING_OP_SOCKET makes sockets that no filter sees
  *
- * These are always refused, since any directory of a sandbox may lie on btrfs:
+ * These calls are always refused, since any directory of a sandbox may lie on btrfs:
  *
  *	BTRFS_IOC_SNAP_DESTROY_V2    takes the number of a subvolume anywhere on the file
  *	                             system.  The older call, which takes a name, is allowed

@@ -31,7 +31,7 @@ struct guarded {
 /* Check that there is room for one more command. */
 int guarded_has_room(const struct guarded *guarded, struct err *err);
 /*
- * Add a command that is being started.  The list takes over warden, which is a pidfd.  mnt is a
+ * Add a command that is being started.  The list takes over 'warden', a pidfd.  'mnt' is a
  * descriptor of the command's mount namespace.
  */
 void guarded_add_take(struct guarded *guarded, pid_t command, int warden, int mnt);
@@ -43,6 +43,6 @@ size_t guarded_poll(const struct guarded *guarded, struct pollfd *out);
 bool guarded_any_ended(const struct pollfd *ready, size_t n);
 /*
  * Handle the first n elements after a poll: kill the remaining processes of commands whose wardens
- * have ended.  proc is the /proc of the sandbox; -1: there is none.
+ * have ended.  'proc' is the /proc of the sandbox; -1: there is none.
  */
 void guarded_handle(struct guarded *guarded, const struct pollfd *ready, size_t n, int proc);

@@ -6,8 +6,7 @@
 #include <stdbool.h>
 
 /*
- * Find the interpreter of the program fd, and copy its path to out (PATH_MAX bytes).  The path is
- * copied unchanged.  Returns false if the program has no interpreter.  The content of the program
- * is not trusted.
+ * Find the interpreter of the program fd, and copy its path unchanged to 'out' (PATH_MAX bytes).
+ * Returns false if the program has no interpreter.  The content of the program is not trusted.
  */
 bool interpreter_of(int fd, char *out);

@@ -78,8 +78,8 @@ void landlock_lacks(const struct landlock_rules *rules, struct buf *out);
 
 /*
  * Make a domain.  Paths are looked up from the root directory of this process.  Rules for missing
- * paths are left out.  *ruleset gets a descriptor that belongs to the caller.  It becomes -1 if
- * this kernel can enforce no part of the rules.
+ * paths are left out.  *ruleset gets a descriptor that belongs to the caller.  *ruleset becomes -1
+ * if this kernel can enforce no part of the rules.
  */
 int landlock_make(const struct landlock_rules *rules, int *ruleset, struct err *err);
 

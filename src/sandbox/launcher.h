@@ -2,8 +2,8 @@
  * launcher - executes a command with the help of a small program that the sandbox may see.
  *
  * The program is src/launcher/launcher_main.c.  The comment in that file says why the program is
- * needed.  The program is embedded in strata.  It includes this header, so this header must not
- * include headers of a C library.
+ * needed.  The program is embedded in strata.  The program includes this header, so this header
+ * must not include headers of a C library.
  */
 #pragma once
 
@@ -27,5 +27,5 @@ struct launcher_command {
  */
 int launcher_open(struct err *err);
 
-/* Execute the command.  It gets only the descriptors 0 to 2.  Returns only on failure. */
+/* Execute the command, which gets only the descriptors 0 to 2.  Returns only on failure. */
 int launcher_execute(int launcher, const struct launcher_command *command, struct err *err);

@@ -28,7 +28,7 @@ int mountcall_failed(int fs, const char *type, struct err *err);
 int mountcall_new(
 	const char *type, const struct mountcall_option *options, unsigned attr, struct err *err);
 /*
- * Add restrictions to a mount or, with AT_RECURSIVE in flags, to all mounts of its tree.  Returns
+ * Add restrictions to a mount or, with AT_RECURSIVE in 'flags', to all mounts of its tree.  Returns
  * -1 with errno on failure.
  */
 int mountcall_restrict(int tree, unsigned flags, uint64_t attr);

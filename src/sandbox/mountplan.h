@@ -73,7 +73,7 @@ struct mountplan {
 	int stub_locks;
 	/*
 	 * Called for each access to a masked path.  'entry' is the index in 'list' of the statement
-	 * that masks the path.  path and pid are those of maskfs_told.
+	 * that masks the path.  'path' and 'pid' are those of maskfs_told.
 	 */
 	void (*told)(void *arg, size_t entry, const char *path, pid_t pid);
 	void *arg;
@@ -153,10 +153,10 @@ void mountplan_remove_stubs(struct mountplan_made *made);
  * accesses.
  *
  * A program that may mount can evade a later restriction in two ways.  It can make its mounts
- * private beforehand, so that changes do not reach them.  If the plan has had no mount on a place
- * from the start, such as a pin, it can also mount the directory above that place once more,
- * without the mounts in it.  So a permission that was given later can be taken back, but a place
- * that is to be hidden later needs a pin.
+ * private beforehand, so that changes do not reach them.  It can also mount the directory above a
+ * place once more, without the mounts in it.  The second way fails if the plan has had a mount on
+ * that place from the start, such as a pin.  So a permission that was given later can be taken
+ * back, but a place that is to be hidden later needs a pin.
  *
  * Hiding or showing a place replaces all statements of the plan about that place itself.  Its path
  * must not lead through a symbolic link (ERR_INVALID), and a stub counts as missing

@@ -59,7 +59,7 @@ __attribute__((format(printf, 2, 3))) static void note_lack(
 	va_end(ap);
 }
 
-/* Mount a copy of a file or directory, with the restrictions attr, on a name. */
+/* Mount a copy of a file or directory, with the restrictions 'attr', on a name. */
 static int bind_copy(int fromfd, const char *from, uint64_t attr, int dirfd, const char *name)
 {
 	owned_fd int tree =

@@ -2,8 +2,8 @@
  * mountstub - makes names that programs must not make, before the programs run.
  *
  * A mount cannot protect a name that does not exist.  So an empty directory or file is made as a
- * mount point.  Other plans recognise this stub by a mark.  It is removed when no plan needs it any
- * more.
+ * mount point.  Other plans recognise this stub by a mark.  A stub is removed when no plan needs it
+ * any more.
  */
 #pragma once
 #include "sandbox/mountplan.h"

@@ -37,7 +37,7 @@ static _Noreturn void child_main(const char *hostname, int proc, int leash)
 	if (hostname && sethostname(hostname, strlen(hostname)) < 0)
 		arrival.error = errno;
 	/*
-	 * proc may show another PID namespace, in which this process has another number than that
+	 * 'proc' may show another PID namespace, in which this process has another number than that
 	 * of getpid.
 	 */
 	else if (process_number(proc, arrival.number) < 0)
@@ -187,7 +187,7 @@ static int copy_in_child(void *arg, struct err *err)
 	return copier->root < 0 ? copier->root : 0;
 }
 
-/* A child copies the mounts.  It ends before any program runs in the sandbox. */
+/* A child copies the mounts.  The child ends before any program runs in the sandbox. */
 int namespaces_copy_mounts(int user, int proc, int *mnt, int *root, struct err *err)
 {
 	struct copier copier = { .user = user, .proc = proc, .mnt = -1, .root = -1 };

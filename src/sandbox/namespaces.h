@@ -22,7 +22,7 @@ struct namespaces {
 #define NAMESPACES_INIT ((struct namespaces){ .process = -1, .leash = -1 })
 
 /*
- * Make the child.  'flags' are those of clone(2), and include CLONE_NEWUSER.  proc is a /proc,
+ * Make the child.  'flags' are those of clone(2), and include CLONE_NEWUSER.  'proc' is a /proc,
  * possibly of another PID namespace.  With CLONE_NEWUTS the hostname is set.  The cgroup with the
  * descriptor 'cgroup' becomes the root of a new cgroup namespace.  If 'cgroup' is -1, or the kernel
  * refuses it, the cgroup of this process becomes the root.
@@ -31,8 +31,8 @@ int namespaces_make(unsigned long flags, const char *hostname, int proc, int cgr
 	struct namespaces *out, struct err *err);
 
 /*
- * Map each id of this process to itself in the child's namespace.  self is this process's directory
- * in /proc.
+ * Map each id of this process to itself in the child's namespace.  'self' is this process's
+ * directory in /proc.
  */
 int namespaces_map_same(const struct namespaces *made, int self, struct err *err);
 

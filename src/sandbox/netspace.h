@@ -9,7 +9,7 @@
  *
  * The namespace belongs to the user namespace of the process that makes it.  That process needs all
  * capabilities there, and stays in its own network.  Each function that has to work in the
- * namespace starts a short-lived process, which enters the namespace, shares the caller's
+ * namespace starts a short-lived process.  That process enters the namespace, shares the caller's
  * descriptors and opens the sockets for the caller.
  */
 #pragma once

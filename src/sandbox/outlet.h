@@ -30,7 +30,7 @@ struct outlet {
 };
 
 /*
- * Make pipes for standard output and error.  If tty is set, a standard descriptor that is a
+ * Make pipes for standard output and error.  If 'tty' is set, a standard descriptor that is a
  * terminal gets no pipe, since its output comes through terminal.h.  The array 'ends' receives the
  * command's ends of the pipes, which belong to the caller.  An element becomes -1 if the command is
  * to use the descriptor of this process.  Returns NULL on error.
@@ -40,7 +40,7 @@ void outlet_free(struct outlet *outlet);
 
 /* In all functions below, outlet may be NULL.  The output then has no limit. */
 
-/* Fill fds for poll(2), which ignores descriptors that are -1. */
+/* Fill the array fds for poll(2), which ignores descriptors that are -1. */
 void outlet_poll(const struct outlet *outlet, struct pollfd fds[OUTLET_FDS]);
 /* Copy the output that is ready according to the result of poll.  Does not block. */
 void outlet_carry(struct outlet *outlet, const struct pollfd fds[OUTLET_FDS]);

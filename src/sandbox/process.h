@@ -27,7 +27,7 @@ struct process_arguments {
 	char *start, *end;
 };
 
-/* Find the memory of the arguments.  self is /proc/self. */
+/* Find the memory of the arguments.  'self' is /proc/self. */
 int process_find_arguments(int self, struct process_arguments *out, struct err *err);
 /* Overwrite the arguments, so that /proc/self/cmdline shows the text 'shown'. */
 void process_hide_arguments(const struct process_arguments *arguments, const char *shown);
@@ -41,8 +41,8 @@ void process_hide_arguments(const struct process_arguments *arguments, const cha
 int process_keep_only(const int *fds, int n, struct err *err);
 
 /*
- * Close all descriptors but 0, 1, 2 and those in 'kept'.  This sorts the array 'kept'.  Its
- * negative elements are ignored.
+ * Close all descriptors but 0, 1, 2 and those in 'kept'.  The function sorts the array 'kept', and
+ * ignores its negative elements.
  */
 int process_close_others(int *kept, int n, struct err *err);
 

@@ -1,8 +1,8 @@
 /*
  * There are two views of the processes.  The sandbox's own /proc shows only its processes, by their
  * numbers in the sandbox.  The /proc of this process shows all processes, by their numbers outside.
- * There, the line NSpid of a status file contains the number of a process in each PID namespace,
- * from that of this process down to the innermost one.
+ * There, the line NSpid of a status file has one number of a process for each PID namespace, from
+ * the namespace of this process down to the innermost one.
  */
 #include "sandbox/processes.h"
 

@@ -45,14 +45,14 @@ struct resource_usage {
 enum resource_kind { RESOURCE_NONE, RESOURCE_CPU, RESOURCE_MEMORY, RESOURCE_TASKS };
 
 /*
- * Set the limits of this process and its descendants.  They are a little higher than those of
- * resource_check.  So resource_check detects an excess first, and can report which limit was
- * exceeded.  proc is the /proc of this process, for counting the tasks that the user already has;
- * negative: it cannot be read.
+ * Set the limits of this process and its descendants.  These limits are a little higher than those
+ * of resource_check.  So resource_check detects an excess first, and can report which limit was
+ * exceeded.  'proc' is the /proc of this process, for counting the tasks that the user already has;
+ * it is negative if /proc cannot be read.
  */
 int resource_apply(const struct resource_limits *limits, int proc, struct err *err);
 
-/* Whether sig is the signal by which the kernel kills a process that has used up its CPU time. */
+/* Whether 'sig' is the signal by which the kernel kills a process that has used up its CPU time. */
 bool resource_is_cpu_signal(int sig);
 
 #define RESOURCE_NAME_MAX 64

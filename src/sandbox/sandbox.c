@@ -586,7 +586,8 @@ int sandbox_kill(struct sandbox *sandbox, const char *by, struct err *err)
 	if (sandbox->mute.code && holder < 0)
 		return mute_error(sandbox, err);
 	/*
-	 * Ask the holder to end.  It then removes its cgroup.  If it does not end, SIGKILL ends it.
+	 * Ask the holder to end.  The holder then removes its cgroup.  A holder that does not end
+	 * gets SIGKILL.
 	 */
 	snprintf(end.by, sizeof(end.by), "%s", by);
 	if (!sandbox->mute.code) {
@@ -605,7 +606,7 @@ int sandbox_kill(struct sandbox *sandbox, const char *by, struct err *err)
 
 /*
  * Close the descriptors of the namespaces in this process.  The process that closes the mount
- * namespace last has to wait while a file system is synced.  That should be the holder.
+ * namespace last has to wait while a file system is synced.  The holder should be that process.
  */
 static void close_namespaces(struct sandbox *sandbox)
 {

@@ -289,8 +289,8 @@ static int poll_timeout(const struct run *run)
 }
 
 /*
- * Kill the command if it has printed more bytes than it may.  It gets no grace period, unlike after
- * a timeout.
+ * Kill the command if it has printed more bytes than it may.  The command gets no grace period,
+ * unlike after a timeout.
  */
 static void end_output(struct run *run)
 {

@@ -50,7 +50,7 @@ int terminal_begin(struct terminal *terminal, int *master, struct outlet *outlet
 /* Show the rest of the output, and restore the terminal of this process.  May be called again. */
 void terminal_end(struct terminal *terminal);
 
-/* Fill fds for poll. */
+/* Fill the array fds for poll(2). */
 void terminal_poll(const struct terminal *terminal, struct pollfd fds[TERMINAL_FDS]);
 /* Copy the bytes that are ready according to the result of poll. */
 void terminal_carry(struct terminal *terminal, const struct pollfd fds[TERMINAL_FDS]);

@@ -17,7 +17,7 @@
 size_t threadview_memory(pid_t tid, uint64_t address, void *out, size_t len);
 /* Read exactly len bytes.  Returns false if they cannot be read. */
 bool threadview_bytes(pid_t tid, uint64_t address, void *out, size_t len);
-/* Read a path into out (PATH_MAX bytes).  Returns its length, or -1. */
+/* Read a path into 'out' (PATH_MAX bytes).  Returns the length of the path, or -1. */
 ssize_t threadview_text(pid_t tid, uint64_t address, char *out);
 /*
  * Read a link in the thread's directory of /proc, such as "cwd" or "fd/3".  Returns its length, or
