@@ -46,7 +46,7 @@ struct connection {
 
 /* -------------------------------------------------------- end of a connection */
 
-/* Close a socket.  If reset is set, the peer gets a TCP reset instead of a normal end. */
+/* Close a socket.  If 'reset' is set, the peer gets a TCP reset instead of a normal end. */
 static void close_socket(struct connection *c, struct poller_event *event, int *fd, bool reset)
 {
 	const struct linger at_once = { .l_onoff = 1, .l_linger = 0 };

@@ -159,8 +159,8 @@ static const char *find_protection(const struct policy *policy, const char *rule
 }
 
 /*
- * Check whether this rule may grant a path.  out->rule becomes the rule that forbids the grant.  It
- * becomes empty if no rule does.
+ * Check whether this rule may grant a path.  out->rule becomes the rule that forbids the grant, or
+ * "" if no rule does.
  */
 static void judge_rule(const struct policy *policy, enum verdict_access access, const char *rule,
 	struct str path, struct verdict *out)

@@ -39,7 +39,7 @@ void grants_free(struct grants *grants);
  */
 int grants_change(struct grants *grants, const struct grantwire_request *request,
 	struct arena *arena, struct grantwire_answer *out, struct err *err);
-/* Whether a grant allows an access that the policy denies.  grants may be NULL. */
+/* Whether a grant allows an access that the policy denies.  'grants' may be NULL. */
 bool grants_allow(const struct grants *grants, enum verdict_access access, struct str path);
 /* Whether the policy allows a grant of this access. */
 bool grants_may_allow(const struct grants *grants, enum verdict_access access, struct str path);

@@ -25,8 +25,8 @@ static bool is_token(struct str text)
 }
 
 /*
- * Whether the text may be the value of a header.  It must have no control character other than
- * tabs.
+ * Whether the text may be the value of a header.  A value must not have control characters other
+ * than tabs.
  */
 static bool is_value(struct str text)
 {

@@ -1,9 +1,9 @@
 /*
  * httphead - reads the heads of HTTP/1 requests, and finds where their bodies end (RFC 9112).
  *
- * A head is refused if two programs might read it differently: a line does not end with CR LF, a
- * line is folded, there is a space before a colon, there is a second Host, or the length of the
- * body is given in two ways.
+ * A head is refused if two programs might read it differently.  This is so if a line is folded or
+ * does not end with CR LF, a space precedes a colon, there is a second Host, or the body has two
+ * lengths.
  */
 #pragma once
 #include <stdbool.h>

@@ -1,9 +1,8 @@
 /*
  * resolver - finds the real addresses of names, without blocking.
  *
- * Names are looked up by other processes (lookup.h), which use the mounts and the network of the
- * process that calls resolver_new, as they are at the time of this call.  The addresses are kept
- * for a while.
+ * Other processes look up the names (lookup.h).  They use the mounts and the network that the
+ * caller of resolver_new had at the time of that call.  The addresses are kept for a while.
  */
 #pragma once
 #include "confine/lookup.h"

@@ -385,7 +385,8 @@ static int visit_name(
 
 /*
  * Returns the kind of stub that reserves a name.  In a work tree the stub is a directory, even for
- * the name of a file, because git would add an empty file to a commit, but no empty directory.
+ * the name of a file.  The reason is git, which would add an empty file to a commit, but no empty
+ * directory.
  */
 static enum treerules_state stand_in(const struct protected_name *name)
 {

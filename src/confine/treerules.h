@@ -2,7 +2,7 @@
  * treerules - finds the files of a tree that the rules of a policy cover.
  *
  * The kernel can restrict only files that exist.  So before a program starts, each glob is replaced
- * by the paths that match it, and the directories that the program may write are searched for names
+ * by the paths that match it.  The directories that the program may write are searched for names
  * that are always protected.  The tree is the root of this process.
  */
 #pragma once
@@ -17,8 +17,8 @@ bool treerules_is_the_kernels(const char *path);
 /*
  * Set *out to the paths of rules without globs, and the paths that match rules with globs.  The
  * arena owns them.  Matches below another match of the same rule are left out.  If 'denies' is set,
- * a path that does not exist is listed, too, provided that only its last name is missing and the
- * rule has that name without a glob.  A glob that matches no file gets a line in 'warnings'.
+ * some paths that do not exist are listed, too: those of which only the last name is missing, if
+ * the rule has that name without a glob.  A glob that matches no file gets a line in 'warnings'.
  * ERR_LIMIT names the rule whose search would look at too many names.
  */
 int treerules_expand(const struct policy_list *rules, bool denies, struct arena *arena,

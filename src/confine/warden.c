@@ -436,8 +436,8 @@ static bool is_request(char message)
 }
 
 /*
- * Receive a message of one byte.  It is a request, or it comes from the command's process and
- * carries the descriptor of its call filter.
+ * Receive a message of one byte.  The message is a request, or it comes from the command's process
+ * and carries the listener of the command's call filter.
  */
 static void on_message(void *arg, unsigned what, bool failed)
 {

@@ -2,9 +2,9 @@
  * warden - the process that keeps one command of a sandbox under its policy.
  *
  * The warden is forked by the strata process that runs the command.  It stays outside of the
- * sandbox's PID namespace, and belongs to the user namespace that the sandbox was built in, so that
- * no program of the sandbox can reach it.  In a copy of the sandbox's mounts, it applies the policy
- * to files (planning.h).
+ * sandbox's PID namespace, and belongs to the user namespace that the sandbox was built in.  So no
+ * program of the sandbox can reach it.  In a copy of the sandbox's mounts, it applies the policy to
+ * files (planning.h).
  *
  * While the command or a descendant of it runs, the warden has these tasks.  It forwards
  * connections from the command's network (proxy.h).  It answers accesses to masked files, and
