@@ -2,8 +2,8 @@
  * main - strata-agent, the program that is copied to other machines.
  *
  * The program is always linked statically, since those machines may not have strata's libraries.
- * It serves files under a policy, as "strata worker" does.  It answers questions about snapshots,
- * as "strata agent" does.  It prints its version.
+ * The program serves files under a policy, as "strata worker" does.  It also answers questions
+ * about snapshots, as "strata agent" does, and prints its version.
  */
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * domains - rules about hosts, and the classes of addresses.
  *
  * A rule is one of: "HOST", "*.HOST" (every name below HOST, at any depth), "*" (every name), or an
- * address.  It may end in ":PORT" or ":*".  An IPv6 address with a port is in brackets.
+ * address.  A rule may end in ":PORT" or ":*".  An IPv6 address with a port is in brackets.
  *
  * A host is either a name or an address.  A text whose last label is a number must be an address in
  * dotted decimal.  So "0x7f.1", "127.1" and "2130706433" are not taken for names.  An IPv4 address

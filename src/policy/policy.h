@@ -3,8 +3,8 @@
  * reach, the programs that it may execute, its variables and its resources.
  *
  * A policy is read from JSON (docs/POLICY.md) and checked here.  This folder turns text into rules,
- * and judges paths, hosts and programs by them.  It does not use the kernel: confine/ enforces a
- * policy.
+ * and judges paths, hosts and programs by them.  The folder does not use the kernel: confine/
+ * enforces a policy.
  *
  * A rule about files is an absolute path, or begins with "~/" or "$WORKSPACE/", which
  * policy_resolve replaces.  Such a rule may contain globs.  It covers the path and everything below
@@ -98,9 +98,9 @@ struct policy {
 
 /*
  * Read a policy.  The message of ERR_INVALID names the file, line and column of the mistake.  If
- * the JSON is well-formed, but has an unknown member, a wrong type, a malformed rule or a
- * contradiction, the message also names the key, such as fs.allow_read[2].  'name' is the name of
- * the file, for messages.
+ * well-formed JSON has an unknown member, a wrong type, a malformed rule or a contradiction, the
+ * message also names the key, such as fs.allow_read[2].  'name' is the name of the file, for
+ * messages.
  */
 int policy_read(struct str text, const char *name, struct arena *arena, struct policy *out,
 	struct err *err);

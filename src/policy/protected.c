@@ -69,9 +69,9 @@ static bool is_refs(struct str name)
 
 /*
  * Update the state of a walk when it leaves a name.  A branch may be called "hooks" or "config", so
- * files of such names in ".git/refs" and ".git/logs" are not protected.  The same holds for
- * worktrees.  Submodules may have any name, even "refs", so all protected names in their
- * directories are protected.
+ * files of such names in ".git/refs" and ".git/logs" are not protected.  Neither are such files in
+ * "refs" and "logs" of a worktree.  Submodules may have any name, even "refs", so all protected
+ * names in their directories are protected.
  */
 static void leave_name(struct protected_walk *walk)
 {

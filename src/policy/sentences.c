@@ -30,8 +30,8 @@ static void add_listed(struct buf *out, const char *text, size_t i, size_t n)
 }
 
 /*
- * Add one sentence about all rules of a list.  It consists of the text 'front', the rules, and the
- * text 'back'.  If the list is empty, nothing is added.
+ * Add one sentence about all rules of a list.  The sentence consists of the text 'front', the
+ * rules, and the text 'back'.  If the list is empty, nothing is added.
  */
 static void say_list(struct lists_builder *out, const char *front, const struct policy_list *list,
 	const char *back)

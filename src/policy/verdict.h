@@ -26,7 +26,7 @@ struct verdict {
 	char remedy[VERDICT_TEXT_MAX];
 };
 
-/* Judge a path.  It is absolute, without "." and "..". */
+/* Judge an absolute path without "." and "..". */
 void verdict_path(const struct policy *policy, enum verdict_access access, struct str path,
 	struct verdict *out);
 
