@@ -2,7 +2,7 @@
  * The input is read as a record of a pack.
  *
  * Random bytes never match a SHA-256.  So a record whose content can be expanded is also tried with
- * its correct hash.  It must then be accepted.
+ * its correct hash.  With this hash the record must be accepted.
  */
 #include <stdint.h>
 #include <stdlib.h>

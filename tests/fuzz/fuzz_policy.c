@@ -102,7 +102,9 @@ static void use(const struct policy *policy, struct arena *arena)
 		abort();
 }
 
-/* Read the input as a host, and as a rule about hosts.  Both have only one form. */
+/*
+ * Read the input as a host, and as a rule about hosts.  A host and a rule each have only one form.
+ */
 static void read_host(struct str text)
 {
 	owned(buf_release) struct buf once = BUF_INIT, twice = BUF_INIT;

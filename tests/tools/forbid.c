@@ -3,9 +3,9 @@
  *
  *	forbid THING...    THING is NAME, NAME=A or NAME=A,B
  *
- * One line is printed for each: the thing, and "done" or the name of the error.  The exit status is
- * 1 if any attempt succeeded.  Each thing is tried by a process of its own.  Without arguments,
- * forbid lists the names.
+ * One line is printed for each thing: its text, and "done" or the name of the error.  The exit
+ * status is 1 if any attempt succeeded.  Each thing is tried by a process of its own.  Without
+ * arguments, forbid lists the names.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -142,8 +142,8 @@ __attribute__((format(printf, 1, 2), noreturn)) static void fail(const char *fmt
 /* --- programs --- */
 
 /*
- * Run a program.  Returns its standard output, which the caller frees.  If status is NULL, the exit
- * status must be 0.
+ * Run a program.  Returns its standard output, which the caller frees.  If 'status' is NULL, the
+ * exit status must be 0.
  */
 static char *run(int *status, const char *program, ...)
 {
