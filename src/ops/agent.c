@@ -45,7 +45,7 @@ static int do_agent(struct op_context *ctx, const void *request, void *result, s
 		return hostquery_relay(ctx, &req->host, &req->families, err);
 	r = querysources_restore(&sources, err);
 
-	/* Report a folder that cannot be asked now, and not in the reply to each request. */
+	/* If a folder cannot be read, fail now, and not in the reply to each request. */
 	if (r >= 0)
 		r = families_add(&req->families, &registry, err);
 	return r < 0 ? r : queryserver_run(&source, err);

@@ -8,12 +8,12 @@
 #include "trace/trace.h"
 #include "trace/undo/restore.h"
 
-/* Request of replay, show and verify. */
+/* Request of 'replay', 'show' and 'verify'. */
 struct bundle_request {
 	const char *dir;
 };
 
-/* Request and result of cat. */
+/* Request and result of 'cat'. */
 struct cat_bundle_request {
 	const char *dir;
 	const char *side;
@@ -22,18 +22,18 @@ struct cat_bundle_request {
 
 struct cat_bundle_result {
 	struct str path;
-	/* the content, up to CAT_RESULT_MAX, if the context has no sink for data */
+	/* at most CAT_RESULT_MAX bytes of the content; empty if the context has a sink for data */
 	struct buf content;
 	uint64_t size;
 };
 
-/* Row and result of verify. */
+/* Row and result of 'verify'. */
 struct verify_bundle_row {
 	struct str where;
 	const char *problem;
 };
 
-/* Request, row and result of diff. */
+/* Request, row and result of 'diff'. */
 struct diff_bundle_request {
 	const char *dir;
 	const char *path;
@@ -53,7 +53,7 @@ struct diff_bundle_row {
 	const char *lacks;
 };
 
-/* Request and result of restore. */
+/* Request and result of 'restore'. */
 struct restore_bundle_request {
 	const char *dir;
 	const char *to;
@@ -66,7 +66,7 @@ struct restore_bundle_result {
 	uint64_t restored, deleted, unchanged, failed;
 };
 
-/* Result of replay. */
+/* Result of 'replay'. */
 struct replay_bundle_result {
 	struct replay replay;
 	bool has_status;
@@ -99,7 +99,7 @@ struct show_bundle_row {
 	struct str previous; /* path of the previous row; empty in the first row */
 };
 
-/* Request and result of record. */
+/* Request and result of 'record'. */
 struct record_bundle_request {
 	const char *snapshot_dir; /* directory that the bundle is written to, if 'output' is NULL */
 	const char *output;

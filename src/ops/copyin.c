@@ -20,7 +20,7 @@ struct source {
 	struct treeiter *iter;
 	struct entry entry;
 	/*
-	 * Name of the copy, if the target is a directory.  NULL: copy the names in the source
+	 * Name of the copy, if the target is a directory.  NULL: copy the entries of the source
 	 * directory, and not the directory itself.
 	 */
 	const char *name;

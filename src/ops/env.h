@@ -77,8 +77,8 @@ struct env {
 char *env_locate(const char *given, struct err *err);
 
 /*
- * Open an existing environment.  Call recovery_run before the live tree is written to.  Files that
- * the workspace cannot read or restore later are noted in report.
+ * Open an existing environment.  Call recovery_run before the live tree is written to.  While the
+ * environment is open, files that cannot be read or restored are noted in 'report'.
  */
 int env_open(struct env *env, const char *root, const char *workspace, enum env_access access,
 	const char *what, struct report *report, struct err *err);

@@ -4,7 +4,7 @@
 
 #define EXEC_TIMEOUT_MAX (INT64_C(30) * 24 * 3600) /* seconds */
 
-/* The row of a parameter list for a member of 'place' in a request. */
+/* An entry of a parameter list, for a member of the request's struct exec_place. */
 #define EXEC_PLACE_PARAM(REQUEST, NAME, TYPE, HELP)                                                \
 	EXEC_PLACE_PARAM_AS(REQUEST, NAME, TYPE, 0, HELP)
 #define EXEC_PLACE_PARAM_AS(REQUEST, NAME, TYPE, FLAGS, HELP)                                      \

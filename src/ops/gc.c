@@ -65,7 +65,7 @@ static bool is_live(void *arg, const struct object_key *key)
 	return reach_has(&((struct marking *)arg)->reach, key);
 }
 
-/* Mark the tree below an overlay, which the live tree needs even if no node has it. */
+/* Mark the tree below an overlay.  The live tree needs that tree even if no node has it. */
 static int mark_below(struct marking *marking, const struct history_workspace *row, struct err *err)
 {
 	struct env *env = marking->ctx->env;
@@ -135,7 +135,7 @@ static int mark_workspace(void *arg, const struct history_workspace *row, struct
 	return r < 0 ? err_context(err, "workspace '%s'", row->name) : 0;
 }
 
-/* Rename a live tree without a workspace, which a killed command has left. */
+/* Rename a live tree that has no workspace, because a command was killed. */
 static int sweep_stray(void *arg, int dirfd, const char *name, struct err *err)
 {
 	struct op_context *ctx = arg;

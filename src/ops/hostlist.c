@@ -1,8 +1,8 @@
 /*
  * hostlist - the operation 'hosts': list the hosts of hosts.toml, and try to ask them.
  *
- * Several hosts are tried at the same time.  Each host is asked twice.  The first answer takes as
- * long as connecting.  The second answer takes as long as the answer to any later question.
+ * Several hosts are tried at the same time.  Each host is asked twice.  The first answer shows how
+ * long connecting takes.  The second answer shows how long any later question takes.
  */
 #include <poll.h>
 

@@ -14,7 +14,9 @@ struct hostquery_options {
 	const char *config;
 };
 
-/* The parameters of the operation REQUEST, whose member MEMBER is a struct hostquery_options. */
+/*
+ * The parameters for the struct hostquery_options that is the member MEMBER of the request REQUEST.
+ */
 #define HOSTQUERY_PARAMS(REQUEST, MEMBER)                                                          \
 	PARAM_AS("host", REQUEST, MEMBER.name, TEXT, 0, "ask the agent of this host"),             \
 		PARAM_AS("config", REQUEST, MEMBER.config, TEXT, 0, "with --host: the hosts file")

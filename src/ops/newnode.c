@@ -65,7 +65,7 @@ struct node_bind *newnode_binds(const struct bindspecs *binds, struct arena *are
 	return list;
 }
 
-/* Record the binds of the command and of the programs that are running, in node. */
+/* Record in node the binds of the command and of the running programs. */
 static void add_binds(struct op_context *ctx, const struct newnode *commit, struct node *node)
 {
 	const struct bindspecs none = { 0 }, *own = commit->binds ? commit->binds : &none;

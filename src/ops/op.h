@@ -71,7 +71,7 @@ void op_json_begin(const struct op *op, struct json *out);
 void op_json_row(const struct op *op, struct json *out, const void *row);
 void op_json_end(const struct op *op, struct json *out, const void *result);
 
-/* Pass one row to the face.  A face that limits or counts rows does so itself. */
+/* Pass one row to the caller of the operation.  The caller may limit or count the rows. */
 static inline int op_emit(struct op_context *ctx, const void *row, struct err *err)
 {
 	return ctx->row ? ctx->row(ctx->arg, row, err) : 0;

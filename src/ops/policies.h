@@ -3,22 +3,22 @@
 #include "ops/op.h"
 #include "policy/verdict.h"
 
-/* Request of check. */
+/* Request of 'check'. */
 struct check_policy_request {
 	const char *file;
 };
 
-/* Request of compose. */
+/* Request of 'compose'. */
 struct compose_policy_request {
 	const char *parent, *child;
 };
 
-/* Result of check and compose. */
+/* Result of 'check' and 'compose'. */
 struct policy_result {
 	struct policy policy;
 };
 
-/* Request, row and result of explain. */
+/* Request, row and result of 'explain'. */
 struct explain_policy_request {
 	const char *file;
 	const char *subject; /* a path, or HOST[:PORT]; NULL: the whole policy */

@@ -29,6 +29,6 @@ struct recording {
 };
 
 const char *recording_mode_name(enum recording_mode mode);
-/* Write recording into the file of the lock, which this process holds. */
+/* Write *recording into the lock file.  This process holds the lock. */
 void recording_note(int lock, const struct recording *recording);
 void recording_find(struct env *env, struct arena *arena, struct recording *out);

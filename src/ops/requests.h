@@ -19,7 +19,7 @@
 #include "rpc/hosts.h"
 #include "sandbox/sandbox_run.h"
 
-/* Request and result of init. */
+/* Request and result of 'init'. */
 struct init_request {
 	const char *from;    /* seed from a directory */
 	const char *tarball; /* or seed from a tar archive; "-": standard input */
@@ -44,7 +44,8 @@ struct init_result {
 };
 
 /*
- * Result of choices: the sources that a user can choose from after running 'init' without a source.
+ * Result of 'choices': the sources that a user can choose from after running 'init' without a
+ * source.
  */
 #define CHOICES_MAX 5
 struct choices_one {
@@ -59,30 +60,30 @@ struct choices_result {
 	size_t n;
 };
 
-/* Request of kill and relay.signal. */
+/* Request of 'kill' and 'relay.signal'. */
 struct kill_request {
 	int64_t process;               /* kill only */
 	const struct jsonread *signal; /* number or name; NULL: TERM */
 };
 
-/* Request of cancel. */
+/* Request of 'cancel'. */
 struct cancel_request {
 	const struct jsonread *id; /* id of another request of the same connection */
 };
 
-/* Request of relay. */
+/* Request of 'relay'. */
 struct relay_request {
 	const char *operation;
 };
 
-/* Request of ctl. */
+/* Request of 'ctl'. */
 struct ctl_request {
 	const char *method;
 	struct param_texts pairs; /* KEY=VALUE */
 	bool lines;
 };
 
-/* Request and result of commit. */
+/* Request and result of 'commit'. */
 struct commit_request {
 	const char *message;
 	bool allow_empty;
@@ -94,7 +95,7 @@ struct commit_result {
 };
 void commit_result_json(struct json *out, const void *result);
 
-/* Request of auto.  The result is a struct commit_result. */
+/* Request of 'auto'.  The result is a struct commit_result. */
 struct auto_request {
 	struct param_texts command; /* the command that made the changes, if it is known */
 	bool end;                   /* end all programs first */
@@ -106,7 +107,7 @@ struct stores_result {
 	char state[STORES_STATE]; /* mapped_state in hexadecimal digits; "": no file is mapped */
 };
 
-/* Request of checkout, undo and redo.  The result is a struct movement. */
+/* Request of 'checkout', 'undo' and 'redo'.  The result is a struct movement. */
 struct checkout_request {
 	const char *ref; /* NULL if 'abort' is set */
 	bool no_safety;
@@ -137,7 +138,7 @@ struct exec_place {
 	const char *denials; /* with policy: a file or the number of a descriptor */
 };
 
-/* Request and result of exec and shell. */
+/* Request and result of 'exec' and 'shell'. */
 struct exec_request {
 	struct param_texts argv;
 	struct exec_place place;
@@ -146,8 +147,8 @@ struct exec_request {
 	const char *shell;  /* instead of argv: a line for the shell inside */
 	bool no_commit;
 	bool trace; /* keep a trace of the command with the node */
-	bool quiet; /* print no node; only for the face */
-	/* These members are set only by other operations, not by faces. */
+	bool quiet; /* print no node; used only by the command line */
+	/* These members are set only by other operations. */
 	const char *message;    /* message of the node; NULL: made from the changed paths */
 	bool allow_empty;       /* make a node even if nothing changed */
 	struct bindspecs binds; /* place.bind after it was parsed */
@@ -167,7 +168,7 @@ struct exec_result {
 	const struct report *report;
 };
 
-/* Request, row and result of fork.  The rows are struct fork_row. */
+/* Request, row and result of 'fork'.  The rows are struct fork_row. */
 struct fork_request {
 	const char *name; /* name of the workspace; with 'count', prefix of all names */
 	const char *ref;  /* NULL: HEAD */
@@ -181,7 +182,7 @@ struct fork_result {
 	const struct report *report;
 };
 
-/* Request, row and result of tournament.  The rows are struct tournament_row. */
+/* Request, row and result of 'tournament'.  The rows are struct tournament_row. */
 #define TOURNAMENT_CANDIDATES_MAX 64
 struct tournament_request {
 	const char *base; /* NULL: HEAD */
@@ -248,7 +249,7 @@ struct tournament_result {
 	const struct report *report;
 };
 
-/* Request and row of workspaces. */
+/* Request and row of 'workspaces'. */
 struct workspaces_request {
 	const char *action; /* NULL: list; "delete" */
 	const char *name;
@@ -261,7 +262,7 @@ struct workspaces_result {
 	const char *deleted;
 };
 
-/* Request and result of restore. */
+/* Request and result of 'restore'. */
 struct restore_request {
 	const char *ref;
 	struct param_texts paths;
@@ -271,7 +272,7 @@ struct restore_result {
 	const struct report *report;
 };
 
-/* Request and result of cp. */
+/* Request and result of 'cp'. */
 struct cp_request {
 	const char *from; /* REF:PATH, or a path of the host; "-": standard input */
 	const char *to;   /* a path of the host, or REF:PATH; "-": standard output */
@@ -286,7 +287,7 @@ struct cp_result {
 	const struct report *report;
 };
 
-/* Request and row of ps.  The rows are struct ps_row. */
+/* Request and row of 'ps'.  The rows are struct ps_row. */
 struct ps_known {
 	int64_t number;
 	const char *kind;
@@ -308,8 +309,8 @@ struct ps_row {
 };
 
 /*
- * Result of grant and revoke.  Their requests are struct grantwire_request, and their rows struct
- * grantwire_answer.
+ * Result of 'grant' and 'revoke'.  Their requests are struct grantwire_request.  Their rows are
+ * struct grantwire_answer.
  */
 struct grant_result {
 	const struct grantwire_request *request;
@@ -317,7 +318,7 @@ struct grant_result {
 	int64_t refused;
 };
 
-/* Request, row and result of tag and tags. */
+/* Request, row and result of 'tag' and 'tags'. */
 struct tag_request {
 	const char *name;
 	const char *ref; /* NULL: show the tag, or make a new tag at HEAD */
@@ -333,24 +334,24 @@ struct tag_row {
 	const char *id;
 };
 
-/* Request of delete and show. */
+/* Request of 'delete' and 'show'. */
 struct ref_request {
 	const char *ref;
 };
 
-/* Result of delete and head. */
+/* Result of 'delete' and 'head'. */
 struct id_result {
 	char id[NODE_ID];
 };
 
-/* Request of retain. */
+/* Request of 'retain'. */
 struct retain_request {
 	int64_t keep;
 	uint64_t max_bytes;
 	bool dry_run;
 };
 
-/* Request and result of gc. */
+/* Request and result of 'gc'. */
 struct gc_request {
 	uint64_t max_layers; /* bytes; 0: the limit does not change */
 };
@@ -362,14 +363,14 @@ struct gc_result {
 	uint64_t database_freed; /* bytes by which the database has shrunk */
 };
 
-/* Result of du. */
+/* Result of 'du'. */
 struct du_result {
 	struct usage usage;
 };
 
-/* Request and result of destroy. */
+/* Request and result of 'destroy'. */
 struct destroy_request {
-	bool yes;  /* do not ask; only for the face */
+	bool yes;  /* do not ask; used only by the command line */
 	bool kill; /* end owners and programs of the environment */
 };
 struct destroy_result {
@@ -381,7 +382,7 @@ struct destroy_result {
 	const struct report *report;
 };
 
-/* Result of status. */
+/* Result of 'status'. */
 struct status_result {
 	const char *root;
 	const char *name;
@@ -411,24 +412,24 @@ struct status_result {
 	const struct report *report;
 };
 
-/* Request of log, and result of show.  The rows of log and branches are struct noderow. */
+/* Request of 'log', and result of 'show'.  The rows of 'log' and 'branches' are struct noderow. */
 struct log_request {
 	const char *ref; /* only this node and its ancestors */
 	int64_t limit;
 	const char *path;
 	const char *since;
-	bool graph; /* only for the face */
+	bool graph; /* used only by the command line */
 };
 struct show_result {
 	struct noderow node;
 	struct nodetrace trace;
 };
 
-/* Request, row and result of diff.  The rows are struct diff_row. */
+/* Request, row and result of 'diff'.  The rows are struct diff_row. */
 struct diff_request {
 	const char *a;
 	const char *b;                 /* NULL: the live tree */
-	bool stat, name_status, patch; /* only for the face */
+	bool stat, name_status, patch; /* forms of the output; at most one is set */
 	struct param_texts paths;
 };
 struct diff_result {
@@ -443,7 +444,7 @@ struct diff_row {
 	bool binary;
 };
 
-/* Requests, rows and results of ls, cat, find, grep, file-log and blame. */
+/* Requests, rows and results of 'ls', 'cat', 'find', 'grep', 'file-log' and 'blame'. */
 struct ls_request {
 	const char *where; /* REF[:PATH] */
 	bool recursive;
@@ -501,7 +502,7 @@ struct grep_result {
 struct path_request {
 	const char *path;
 };
-/* Result of blame.  (The rows of file-log are struct lineage_version.) */
+/* Result of 'blame'.  (The rows of 'file-log' are struct lineage_version.) */
 struct blame_result {
 	struct str path;
 	bool found;
@@ -510,7 +511,7 @@ struct blame_result {
 	bool present;
 };
 
-/* Requests and results of export and import. */
+/* Requests and results of 'export' and 'import'. */
 struct export_request {
 	const char *ref;
 	const char *format; /* tar, dir */
@@ -532,7 +533,7 @@ struct import_result {
 	const struct report *report; /* the members that were refused */
 };
 
-/* Request and result of fsck.  The rows are struct verify_error. */
+/* Request and result of 'fsck'.  The rows are struct verify_error. */
 struct fsck_request {
 	bool repair;
 };
@@ -547,7 +548,7 @@ struct fsck_result {
 	bool repaired;
 };
 
-/* Row and result of worker. */
+/* Row and result of 'worker'. */
 struct worker_row {
 	const char *event; /* "ready", or "unenforced" */
 	/* with "unenforced": the part of the policy that is not enforced; else NULL */
@@ -560,7 +561,7 @@ struct worker_result {
 	struct err missing;
 };
 
-/* Row of doctor. */
+/* Row of 'doctor'. */
 struct doctor_row {
 	const char *name;
 	bool ok;
@@ -569,13 +570,13 @@ struct doctor_row {
 	const char *remedy;
 };
 
-/* Result of query. */
+/* Result of 'query'. */
 struct query_result {
 	const struct op *method;
 	struct str members; /* JSON, formatted for an object that is indented by two columns */
 };
 
-/* Request, row and result of hosts. */
+/* Request, row and result of 'hosts'. */
 struct hosts_request {
 	struct param_texts name;
 	const char *config;

@@ -4,7 +4,7 @@
 
 #include "query/method.h"
 
-/* Keep sorted. */
+/* Keep this list sorted by name. */
 static const struct op *const operations[] = {
 	&op_agent,
 	&op_blame,

@@ -423,8 +423,8 @@ static int tag_winner(struct tournament *t, struct err *err)
 }
 
 /*
- * Check out the winner as the operation checkout does: running programs are killed, and uncaptured
- * work is saved in a safety node.
+ * Check out the winner as the operation 'checkout' does: running programs are killed, and
+ * uncaptured work is saved in a safety node.
  */
 static void check_out_winner(struct tournament *t)
 {

@@ -4,7 +4,7 @@
 #include "core/param.h"
 #include "trace/bundle/bundle.h"
 
-/* The row of a parameter list for the member dir of a request. */
+/* The entry of a parameter list for the member 'dir' of a request. */
 #define TRACEDIR_PARAM(REQUEST)                                                                    \
 	PARAM(REQUEST, dir, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL, "the directory of the bundle")
 /* The parameters of a struct bundle_request. */
