@@ -45,7 +45,7 @@ static int write_operation(const struct relay *relay, struct err *err)
 	return relayedop_write(&operation, relay->op->params, relay->request, err);
 }
 
-/* Send the request.  The descriptors are attached to its first byte. */
+/* Send the request.  The descriptors are attached to the first byte of the request. */
 static int send_request(int fd, struct str text, const int fds[CLIENT_FDS_MAX], struct err *err)
 {
 	int r = message_send(fd, text.ptr, 1, fds, CLIENT_FDS_MAX);

@@ -97,7 +97,7 @@ static void add_column(struct table *table, struct str name)
 			(struct column){ .name = arena_str(&table->arena, name) };
 }
 
-/* Add a column for each member of a row, and of the objects in it. */
+/* Add a column for each member of a row, and for each member of the objects in the row. */
 static void add_columns_of(struct table *table, const struct jsonread *row)
 {
 	for (size_t i = 0; i < jsonread_count(row); i++) {

@@ -18,8 +18,7 @@ struct families_options {
 };
 
 /*
- * The parameters of the operation REQUEST that describe a struct families_options, which is its
- * member MEMBER.
+ * The parameters for the struct families_options that is the member MEMBER of the request REQUEST.
  */
 #define FAMILIES_PARAMS(REQUEST, MEMBER)                                                           \
 	PARAM_AS("provider", REQUEST, MEMBER.providers, TEXTS, 0,                                  \

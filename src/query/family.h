@@ -14,8 +14,8 @@ struct timed_limit;
 struct family_ops {
 	const char *name;
 	/*
-	 * Whether the family can be used here.  If not, the error has the reason.  probe is called
-	 * at most once, before any other function.  NULL: the family can always be used.
+	 * Whether the family can be used here.  If not, the error has the reason.  'probe' is
+	 * called at most once, before any other function.  NULL: the family can always be used.
 	 */
 	int (*probe)(struct family *family, struct err *err);
 	/* Visit all datasets.  'visit' may return 1 to stop without an error. */

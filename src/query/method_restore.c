@@ -202,7 +202,9 @@ static int restore_to_target(struct restoring *restoring, struct err *err)
 
 /* ------------------------------------------------------------------------- reply */
 
-/* Write the path of a name beside the target as a member, or null if there is no name. */
+/*
+ * Write a member with the path of 'name' beside the target.  Its value is null if 'name' is empty.
+ */
 static void write_beside(
 	struct json *out, const char *key, const struct restore *req, const char *name)
 {

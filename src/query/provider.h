@@ -151,7 +151,7 @@ struct provider_ops {
 		provider_change_visit visit, void *arg, struct err *err);
 	/*
 	 * Get the number of bytes written between two snapshots.  NULL: the caller adds up the
-	 * sizes that diff reports.
+	 * sizes that 'diff' reports.
 	 */
 	int (*written)(struct provider *provider, const char *a, const char *b, int64_t *bytes,
 		struct err *err);

@@ -22,9 +22,9 @@ enum restorecopy_lack {
 const char *restorecopy_lack_name(unsigned bit); /* returns the name of a single bit */
 
 /*
- * Copy the entry at path, which is a regular file or a directory, to dir/name, which must be free.
- * The copy is on disk when the function returns.  *lacks gets a bit for each kind of attribute that
- * could not be set.
+ * Copy the entry at 'path', which is a regular file or a directory, to dir/name.  No file may have
+ * the name dir/name before.  The copy is on disk when the function returns.  *lacks gets a bit for
+ * each kind of attribute that could not be set.
  */
 int restorecopy_run(struct view *view, struct str path, const struct entry *entry, int dir,
 	const char *name, unsigned *lacks, struct err *err);

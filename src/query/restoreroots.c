@@ -25,8 +25,9 @@ static int refuse(struct str path, const char *why, struct err *err)
 }
 
 /*
- * Returns a path without a slash at its start or end, without "." and "//".  The caller frees the
- * copy.  Returns NULL if the path is too long, or if a component cannot lead to a target.
+ * Returns a copy of a path without slashes at its start and end, and without "." and "//".  The
+ * caller frees the copy.  Returns NULL if the path is too long, or if a component cannot lead to a
+ * target.
  */
 static char *clean_path(struct str path, struct err *err)
 {

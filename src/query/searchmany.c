@@ -235,8 +235,8 @@ static int report_oldest(struct many *many, struct err *err)
 }
 
 /*
- * Start the threads, and make a view and a linesearch for each.  After a failure there may be fewer
- * threads or none.
+ * Start the threads, and make a view and a linesearch for each thread.  After a failure there may
+ * be fewer threads or none.
  */
 static void start_threads(struct many *many)
 {

@@ -101,7 +101,7 @@ static bool read_text(struct reading *reading)
 	return true;
 }
 
-/* Returns the text of the element, with a space for each control character, or NULL. */
+/* Returns the text of the element, or NULL.  A space replaces each control character. */
 static const char *take_text(struct reading *reading)
 {
 	struct str text = { reading->text.data, reading->text.len };

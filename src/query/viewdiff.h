@@ -16,7 +16,7 @@
 
 #define VIEWDIFF_HELD_MAX 20000
 
-/* Like the diff of a provider, but works for any provider.  It sets provider->unread, too. */
+/* Do what the function 'diff' of a provider does, for any provider.  Also set provider->unread. */
 int viewdiff_snapshots(struct provider *provider, const char *a, const char *b,
 	const struct treediff_options *options, provider_change_visit visit, void *arg,
 	struct err *err);

@@ -5,7 +5,9 @@
 /* A walk_visit returns this instead of 0 to skip everything below a directory. */
 #define WALK_PRUNE 2
 
-/* Called for an entry.  path is relative to the root of the view, and is valid during the call. */
+/*
+ * Called for an entry.  'path' is relative to the root of the view, and is valid during the call.
+ */
 typedef int (*walk_visit)(void *arg, struct str path, const struct entry *entry, struct err *err);
 
 /*

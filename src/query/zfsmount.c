@@ -105,7 +105,7 @@ static int open_mounted(const struct zfsmount *mount, struct err *why)
 
 /* -------------------------------------------------------------- mountpoints */
 
-/* Set the error for a dataset that is not mounted and has this value of the property mountpoint. */
+/* Set the error for a dataset that is not mounted.  'value' is its property mountpoint. */
 static int refuse_point(const struct zfsmount *mount, struct str value, struct err *err)
 {
 	owned(buf_release) struct buf shown = BUF_INIT;

@@ -294,8 +294,8 @@ size_t crew_cancel(struct crew *crew, struct str id)
 /* ---------------------------------------------------------- receiving replies */
 
 /*
- * Returns the length of the reply that a worker is sending, with the struct before it, or 0 if the
- * length is not known yet.
+ * Returns the length of the reply that a worker is sending, including the struct before the reply,
+ * or 0 if the length is not known yet.
  */
 static uint64_t reply_length(const struct crew_worker *worker)
 {

@@ -22,7 +22,7 @@
 
 struct hostlink {
 	const struct hosts_host *host;
-	int64_t patience_ms; /* longest time without a sign of life before the first reply */
+	int64_t patience_ms; /* longest time without a read or write before the first reply */
 	struct arena arena;
 	struct agentproc proc;
 	struct linereader lines;
@@ -36,7 +36,7 @@ struct hostlink {
 	uint64_t file_at;
 	struct buf now, later; /* to write now; to write when the agent runs */
 	size_t now_at;
-	/* time of the start; last sign of life before the agent's first reply */
+	/* time of the start; time of the last read or write before the agent's first reply */
 	int64_t begun, heard;
 };
 

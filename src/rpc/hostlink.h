@@ -26,7 +26,7 @@ struct hostlink_options {
 	const struct param_texts *agent; /* options of the agent; NULL: none */
 	/* the program to send or run; NULL: the one that agentfile.h finds */
 	const char *agent_file;
-	int start_ms; /* longest time without a sign of life; 0: one minute */
+	int start_ms; /* longest time without a read or write; 0: one minute */
 };
 
 /* How the agent was started, to be shown to people. */
