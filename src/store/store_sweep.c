@@ -484,7 +484,7 @@ static int sweep_any_pack(
 	if (r < 0)
 		return r;
 	/*
-	 * Skip a pack that another process has locked, although no process should be writing now.
+	 * Skip a pack that another process has locked.  No process should have locked a pack now.
 	 */
 	owned_fd int fd = lock_pack(sweep->store, pack->id, &in_use);
 	if (in_use)
