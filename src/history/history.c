@@ -121,7 +121,7 @@ int history_each(struct history *history, history_visit visit, void *arg, struct
 
 #define PAGE_NODES 64
 
-/* Some nodes, in the order in which they were added. */
+/* A page: some nodes, in the order in which they were added. */
 struct page {
 	struct node nodes[PAGE_NODES];
 	size_t n;
