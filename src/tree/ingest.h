@@ -20,7 +20,7 @@ struct ingest_options {
 	int fd; /* the directory that was scanned */
 	struct store *store;
 	struct report *report;
-	struct ingest_progress *progress; /* counts the files and bytes read; or NULL */
+	struct ingest_progress *progress; /* counters of the files and bytes read, or NULL */
 	const struct mapped *mapped;      /* files mapped for writing; NULL: none */
 	/*
 	 * The tree of the lower layer if fd is the upper layer of an overlay, else NULL.  The

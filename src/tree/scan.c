@@ -398,7 +398,8 @@ static void number_link_groups(struct scan *scan)
 
 /*
  * Mark the parent of each dirty directory as dirty.  The tree of an adopted directory has changed,
- * too.  So its parent also becomes dirty, except when the parent itself was adopted.
+ * too.  So the parent of an adopted directory also becomes dirty, except when the parent itself was
+ * adopted.
  */
 static void carry_dirt_up(struct windex *index)
 {

@@ -40,7 +40,7 @@ struct scan_options {
 	 * list.
 	 */
 	const struct scan_inodes *changed;
-	struct store *store; /* gets the extended attributes, and has the tree to adopt */
+	struct store *store; /* store for the extended attributes, and of the tree to adopt */
 	/* remove the stubs that are found, since no program needs them (core/stub.h) */
 	bool drop_stubs;
 	/*

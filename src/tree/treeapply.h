@@ -50,9 +50,9 @@ struct treeapply_options {
 	uint32_t shift;
 	/* a directory that is left alone, for instance the environment itself; or NULL */
 	const struct scan_skip *skip;
-	struct applied *applied; /* takes notes of the inodes that were made or changed, or NULL */
+	struct applied *applied; /* notes about the inodes that were made or changed, or NULL */
 	struct report *report;
-	struct treeapply_progress *progress; /* counts the entries and bytes done; or NULL */
+	struct treeapply_progress *progress; /* counters of the entries and bytes done, or NULL */
 };
 
 int treeapply_run(const struct treeapply_options *options, struct err *err);

@@ -22,7 +22,7 @@ struct treelinks_member {
 struct group {
 	uint64_t id; /* number of the group; for a single file: hash of its path */
 	bool single;
-	/* sum of the path hashes of the members that remain, and their number */
+	/* sum of the path hashes of the remaining members, and number of these members */
 	uint64_t sum, count;
 	struct group *joined; /* the outside group that this group becomes part of */
 };

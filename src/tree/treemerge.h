@@ -42,9 +42,10 @@ void treemerge_release(struct treemerge *merge);
 /* Enter the directory dir, whose entry is not yet added to its parent. */
 int treemerge_begin(struct treemerge *merge, const struct entry *dir, struct err *err);
 /*
- * Leave the directory that was entered last.  *dir gets content, hash, count and size, and the
- * attributes that depend on the lower tree.  *lost becomes true if entries of the directory hide
- * hard links of the lower tree.  Each later merge must then read the directory again.
+ * Leave the directory that was entered last.  The content, hash, count and size of *dir are set,
+ * and also the attributes that depend on the lower tree.  *lost becomes true if entries of the
+ * directory hide hard links of the lower tree.  Each later merge must then read the directory
+ * again.
  */
 int treemerge_end(struct treemerge *merge, struct entry *dir, bool *lost, struct err *err);
 
