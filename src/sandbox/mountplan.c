@@ -88,9 +88,9 @@ static bool is_writable(int tree, const char *path)
 }
 
 /*
- * Returns the path that leads from a place to the kept mount number 'which' (mountplaces_kept).
- * Returns NULL if this mount does not lie below the place, or has to be read-only, or is read-only
- * already.
+ * Returns the path from a place to directory number 'which' of mountplaces_kept, if a mount on this
+ * directory is to stay writable.  Returns NULL if the directory does not lie below the place, must
+ * become read-only, or is read-only already.
  */
 static const char *kept_in(
 	struct mountplace *root, const struct mountplace *place, int tree, size_t which)

@@ -25,7 +25,7 @@
 
 enum mountplan_kind {
 	MOUNTPLAN_READ_ONLY, /* except /proc, /dev/shm and /dev/pts, if they are writable now */
-	MOUNTPLAN_WRITABLE,  /* not read-only, if it is writable without the plan */
+	MOUNTPLAN_WRITABLE,  /* stays writable, if it is writable without the plan */
 	MOUNTPLAN_MASK,      /* cannot be read; only MOUNTPLAN_SHOW makes holes in it */
 	MOUNTPLAN_SHOW,
 	MOUNTPLAN_PIN,       /* cannot be renamed or removed */

@@ -507,7 +507,7 @@ static const char *const proc_read_only[] = { "acpi", "bus", "fs", "irq", "mtrr"
 static const char *const proc_masked[] = { "kcore", "keys", "kmsg", "kpagecgroup", "kpagecount",
 	"kpageflags", "slabinfo", "timer_list", "vmallocinfo" };
 
-/* Cover a file of /proc.  If this kernel does not have the file, nothing is done. */
+/* Cover a file of /proc.  A file that this kernel does not have is left out. */
 static int cover_proc_file(
 	int proc, const char *name, int fromfd, const char *from, uint64_t attr, struct err *err)
 {

@@ -45,8 +45,8 @@ void outlet_poll(const struct outlet *outlet, struct pollfd fds[OUTLET_FDS]);
 /* Copy the output that is ready according to the result of poll.  Does not block. */
 void outlet_carry(struct outlet *outlet, const struct pollfd fds[OUTLET_FDS]);
 /*
- * Copy the rest of the output, after the command has ended.  Blocks while the reader of the output
- * does not read, as the command itself would have done.
+ * Copy the rest of the output, after the command has ended.  Blocks while the reader does not read
+ * the output, as the command itself would.
  */
 void outlet_drain(struct outlet *outlet);
 /*

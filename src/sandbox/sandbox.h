@@ -127,12 +127,12 @@ int sandbox_kill(struct sandbox *sandbox, const char *by, struct err *err);
 int sandbox_dismiss(struct sandbox *sandbox);
 
 /*
- * Whether it is certain that no program of a workspace without a holder is running any more.  If a
- * holder was killed, its programs may live a moment longer.
+ * Whether all programs of a workspace without a holder have certainly ended.  If a holder was
+ * killed, its programs may live a moment longer.
  */
 bool sandbox_is_over(int run, const char *name);
 /*
- * Note for later commands that no program of the workspace is running any more.  Called after
+ * Note for later commands that all programs of the workspace have ended.  Called after
  * sandbox_kill.
  */
 void sandbox_note_over(int run, const char *name);
