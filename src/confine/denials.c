@@ -48,7 +48,7 @@ struct denials {
 	 */
 	struct told others[OTHERS_MAX];
 	uint64_t unlisted; /* denials in no line, whose slot went to another denial */
-	int64_t second;    /* the start of the second that lines are counted in */
+	int64_t second;    /* the start of the second in which lines are counted */
 	unsigned lines;
 };
 

@@ -144,9 +144,8 @@ static const char *find_denial(const struct policy_list *denials, const char *ru
 }
 
 /*
- * Find out whether the path has a protected name that neither the policy nor this rule of
- * fs.grantable names.  Returns the class of the protected name, or NULL if the path is not
- * protected.
+ * Returns the class of a protected name in the path, if neither the policy nor this rule of
+ * fs.grantable names it.  Returns NULL if there is no such name.
  */
 static const char *find_protection(const struct policy *policy, const char *rule, struct str path)
 {

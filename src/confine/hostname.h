@@ -19,7 +19,7 @@ struct hostname {
 	/* in lower case, without a dot at its end; an address has the form of inet_ntop */
 	char text[HOSTNAME_MAX + 1];
 	uint16_t port;
-	bool literal;                   /* text is an address */
+	bool literal;                   /* 'text' is an address */
 	union netspace_address address; /* if literal: the address, with the port */
 };
 

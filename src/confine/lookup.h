@@ -45,8 +45,8 @@ void lookup_end(struct lookup *lookup);
 
 /*
  * Ask the keeper for the addresses of a name.  Returns a descriptor that the caller closes, or -1
- * on failure.  A struct lookup_found arrives there in one piece, or the end of file if the name
- * could not be looked up.
+ * on failure.  From this descriptor, lookup_take reads the addresses, or the end of file if the
+ * name could not be looked up.
  */
 int lookup_ask(const struct lookup *lookup, const char *name);
 /*
