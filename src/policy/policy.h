@@ -46,7 +46,7 @@ struct policy_list {
 struct policy_fs {
 	struct policy_list allow_read, deny_read, allow_read_within_deny;
 	struct policy_list allow_write, deny_write_within_allow;
-	struct policy_list grantable; /* may be granted while the program runs */
+	struct policy_list grantable; /* places that may be granted while the program runs */
 	bool allow_git_config;        /* .git/config is not protected */
 	int64_t search_depth;         /* depth of the search for repositories at the start */
 };
