@@ -4,8 +4,8 @@
 
 /* One mount, with names unescaped. */
 struct mountinfo {
-	char *device; /* of its file system, "MAJOR:MINOR" */
-	char *root;   /* the directory of its file system that is mounted */
+	char *device; /* device number of the file system, "MAJOR:MINOR" */
+	char *root;   /* the directory of the file system that is mounted */
 	char *point;  /* the mount point */
 	char *type;
 	char *source; /* the device, or for ZFS and the like a name of its own; may be "" */

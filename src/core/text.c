@@ -318,8 +318,8 @@ static enum verdict match_star(
 }
 
 /*
- * Find the length of the alternative that pattern begins with, up to the ',' or '}' behind it.
- * Returns false if there is neither.
+ * Find the length of the alternative at the start of a pattern, up to the ',' or '}' behind it.
+ * Returns false if the pattern has neither.
  */
 static bool alternative_length(struct glob *glob, struct str pattern, size_t *len)
 {

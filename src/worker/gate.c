@@ -13,7 +13,7 @@
 
 /* A directory from which paths are resolved. */
 struct root {
-	struct str name; /* path of the directory in the form of the rules */
+	struct str name; /* path of the directory, as the rules of the policy write it */
 	struct str real; /* path of the directory without links */
 	int fd;          /* O_PATH */
 	char *texts;     /* memory of name and real */

@@ -135,11 +135,11 @@ struct record {
 	/* These members are filled in when the command has ended. */
 	struct filestate after;
 	bool listed; /* the manifest lists the record */
+	/* whether 'after' differs from 'before', and which process has changed the file */
 	enum record_changed {
 		RECORD_UNCHANGED,
 		RECORD_BY_COMMAND,
 		RECORD_BY_OTHER,
-		/* whether 'after' differs from 'before', and which process has changed the file */
 	} changed;
 	bool contested; /* both the command and another process changed the file */
 };
