@@ -48,32 +48,6 @@ static bool is_visible(struct str text)
 	return text.len > 0;
 }
 
-static struct str trim(struct str text)
-{
-	while (text.len && (*text.ptr == ' ' || *text.ptr == '\t')) {
-		text.ptr++;
-		text.len--;
-	}
-	while (text.len && (text.ptr[text.len - 1] == ' ' || text.ptr[text.len - 1] == '\t'))
-		text.len--;
-	return text;
-}
-
-/*
- * Take the text before the first byte c off *text, and remove that byte, too.  If there is no such
- * byte, take the whole text.
- */
-static struct str take_until(struct str *text, char c)
-{
-	const char *end = text->len ? memchr(text->ptr, c, text->len) : NULL;
-	struct str taken = { text->ptr, end ? (size_t)(end - text->ptr) : text->len };
-	const size_t used = taken.len + (end != NULL);
-
-	text->ptr += used;
-	text->len -= used;
-	return taken;
-}
-
 bool httphead_is(struct str name, const char *expected)
 {
 	return name.len == strlen(expected) && !strncasecmp(name.ptr, expected, name.len);
@@ -87,11 +61,11 @@ bool httphead_next(struct str *headers, struct str *line, struct str *name, stru
 
 	if (!headers->len)
 		return false;
-	*value = take_until(headers, '\n');
+	*value = str_take_until(headers, '\n');
 	*line = (struct str){ start, (size_t)(headers->ptr - start) };
 	value->len -= value->len != 0; /* removes the CR */
-	*name = take_until(value, ':');
-	*value = trim(*value);
+	*name = str_take_until(value, ':');
+	*value = str_trim(*value, STR(" \t"));
 	return true;
 }
 
@@ -121,8 +95,8 @@ static bool has_clean_lines(struct str bytes)
 
 static const char *read_request_line(struct str line, struct httphead_request *out)
 {
-	out->method = take_until(&line, ' ');
-	out->target = take_until(&line, ' ');
+	out->method = str_take_until(&line, ' ');
+	out->target = str_take_until(&line, ' ');
 	out->version = line;
 	if (!is_token(out->method) || out->method.len > METHOD_MAX || !is_visible(out->target))
 		return "the request line is malformed";
@@ -209,10 +183,11 @@ enum httphead httphead_read(struct str bytes, struct httphead_request *out)
 	if (!out->size)
 		return HTTPHEAD_PARTIAL;
 
-	struct str rest = { seen.ptr, seen.len - 2 };
-	struct str line = take_until(&rest, '\n');
+	struct str rest = seen;
+	struct str line = str_take_until(&rest, '\n');
 	line.len--;
-	out->headers = rest;
+	/* The headers end before the empty line. */
+	out->headers = (struct str){ rest.ptr, rest.len - 2 };
 	const char *wrong = read_request_line(line, out);
 	if (!wrong)
 		wrong = read_headers(out);

@@ -161,8 +161,7 @@ void denied_read(struct str text, struct arena *arena, struct node_denial **out,
 	struct list list = { arena_alloc(arena, NODE_DENIALS_MAX * sizeof(**out)), 0, NULL, 0 };
 
 	while (text.len) {
-		const char *end = memchr(text.ptr, '\n', text.len);
-		struct str line = { text.ptr, end ? (size_t)(end - text.ptr) : text.len };
+		struct str line = str_take_until(&text, '\n');
 		struct err ignored = { 0 };
 		owned(jsonread_freep) struct jsonread *value = jsonread_new(line, &ignored);
 
@@ -172,9 +171,6 @@ void denied_read(struct str text, struct arena *arena, struct node_denial **out,
 		 */
 		if (value)
 			add_denial(&list, value, arena);
-		line.len += end != NULL;
-		text.ptr += line.len;
-		text.len -= line.len;
 	}
 	add_rest(&list);
 	*out = list.denials;

@@ -121,14 +121,11 @@ static int refuse_long_line(const struct tool_call *call, struct err *err)
  */
 static int pass_lines(struct tool_call *call, struct str piece, struct err *err)
 {
-	const char *newline;
 	int r = 0;
 
-	while (r == 0 && piece.len && (newline = memchr(piece.ptr, '\n', piece.len))) {
-		struct str line = { piece.ptr, (size_t)(newline - piece.ptr) };
+	while (r == 0 && str_has(piece, '\n')) {
+		struct str line = str_take_until(&piece, '\n');
 
-		piece.ptr += line.len + 1;
-		piece.len -= line.len + 1;
 		if (call->output.len) {
 			buf_add(&call->output, line.ptr, line.len);
 			line = (struct str){ call->output.data, call->output.len };

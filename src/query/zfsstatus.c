@@ -27,13 +27,7 @@ static void free_reading(struct reading *reading)
 
 static struct str trim(struct str text)
 {
-	while (text.len && (*text.ptr == ' ' || *text.ptr == '\t')) {
-		text.ptr++;
-		text.len--;
-	}
-	while (text.len && strchr(" \t\r", text.ptr[text.len - 1]) && text.ptr[text.len - 1])
-		text.len--;
-	return text;
+	return str_trim(text, STR(" \t\r"));
 }
 
 /* -------------------------------------------------------------------- facts */
@@ -72,18 +66,6 @@ static bool split_fact(struct str line, struct str *key, struct str *value)
 }
 
 /* --------------------------------------------------------------- the table */
-
-static struct str take_word(struct str *text)
-{
-	*text = trim(*text);
-	struct str word = { text->ptr, 0 };
-
-	while (word.len < text->len && text->ptr[word.len] != ' ' && text->ptr[word.len] != '\t')
-		word.len++;
-	text->ptr += word.len;
-	text->len -= word.len;
-	return word;
-}
 
 /*
  * Read a number of errors.  The text consists of digits, or is shortened for people, such as
@@ -133,7 +115,7 @@ static bool read_device(const struct reading *reading, struct str line, struct p
 	while (indent < line.len && line.ptr[indent] == ' ')
 		indent++;
 	struct str name = { line.ptr, line.len < column ? line.len : column };
-	struct str rest = { line.ptr + name.len, line.len - name.len };
+	struct str rest = trim(str_skip(line, name.len));
 
 	*out = (struct pool_device){
 		.name = trim(name),
@@ -142,9 +124,9 @@ static bool read_device(const struct reading *reading, struct str line, struct p
 		.checksum = -1,
 		.depth = (unsigned)(indent / 2),
 	};
-	out->state = take_word(&rest);
-	struct str note = trim(rest), read = take_word(&rest), write = take_word(&rest),
-		   checksum = take_word(&rest);
+	out->state = str_take_word(&rest);
+	struct str note = trim(rest), read = str_take_word(&rest), write = str_take_word(&rest),
+		   checksum = str_take_word(&rest);
 	if (read_count(read, &out->read) && read_count(write, &out->write) &&
 		read_count(checksum, &out->checksum))
 		note = trim(rest);
@@ -249,14 +231,11 @@ int zfsstatus_read(
 	int r = 0;
 
 	while (r == 0 && text.len) {
-		const char *newline = memchr(text.ptr, '\n', text.len);
-		struct str line = { text.ptr, newline ? (size_t)(newline - text.ptr) : text.len };
+		struct str line = str_take_until(&text, '\n');
 
 		r = read_line(&reading, line, visit, arg, err);
 		named |= reading.pool.name.ptr != NULL;
 		blank &= !trim(line).len;
-		text.ptr += line.len + (newline != NULL);
-		text.len -= line.len + (newline != NULL);
 	}
 	if (r == 0)
 		r = end_pool(&reading, visit, arg, err);

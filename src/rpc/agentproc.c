@@ -177,25 +177,18 @@ void agentproc_release(struct agentproc *proc)
 
 /* --- messages --- */
 
-static struct str trim(struct str text)
+/* Returns the text on stderr without blanks and line breaks at its ends. */
+static struct str said_text(const struct agentproc *proc)
 {
-	while (text.len && strchr(" \r\n\t", text.ptr[text.len - 1]))
-		text.len--;
-	while (text.len && strchr(" \r\n\t", *text.ptr)) {
-		text.ptr++;
-		text.len--;
-	}
-	return text;
+	return str_trim((struct str){ proc->said.data ?: "", proc->said.len }, STR(" \r\n\t"));
 }
 
 const char *agentproc_tail(const struct agentproc *proc, size_t max, struct arena *arena)
 {
-	struct str said = trim((struct str){ proc->said.data ?: "", proc->said.len });
+	struct str said = said_text(proc);
 
-	if (said.len > max) {
-		said.ptr += said.len - max;
-		said.len = max;
-	}
+	if (said.len > max)
+		said = str_skip(said, said.len - max);
 	/* A line break becomes "; ", indentation is dropped, and no escape sequence reaches a
 	 * terminal. */
 	owned(buf_release) struct buf out = BUF_INIT;
@@ -213,7 +206,7 @@ const char *agentproc_tail(const struct agentproc *proc, size_t max, struct aren
 
 void agentproc_members(struct json *out, const struct agentproc *proc)
 {
-	json_str(out, "stderr", trim((struct str){ proc->said.data ?: "", proc->said.len }));
+	json_str(out, "stderr", said_text(proc));
 	size_t n = 0;
 	while (proc->argv[n])
 		n++;

@@ -66,22 +66,6 @@ void bootstrap_arguments(const struct param_texts *arguments, struct buf *out)
 	}
 }
 
-/* Take the next word of a line. */
-static struct str take_word(struct str *line)
-{
-	while (line->len && *line->ptr == ' ') {
-		line->ptr++;
-		line->len--;
-	}
-	struct str word = { line->ptr, 0 };
-
-	while (word.len < line->len && word.ptr[word.len] != ' ')
-		word.len++;
-	line->ptr += word.len;
-	line->len -= word.len;
-	return word;
-}
-
 int bootstrap_refuse_banner(struct str line, struct err *err)
 {
 	owned(buf_release) struct buf shown = BUF_INIT;
@@ -96,7 +80,8 @@ int bootstrap_refuse_banner(struct str line, struct err *err)
 
 static int take_hello(struct bootstrap *bootstrap, struct str rest, struct err *err)
 {
-	struct str kernel = take_word(&rest), machine = take_word(&rest), has = take_word(&rest);
+	struct str kernel = str_take_word(&rest), machine = str_take_word(&rest),
+		   has = str_take_word(&rest);
 	int r = agentfile_fits(bootstrap->file, kernel, machine, err);
 
 	if (r < 0)
@@ -120,12 +105,9 @@ static int take_failure(struct str rest, struct err *err)
 		{ "run", "the agent cannot be executed there",
 			"set 'agent_path' to a strata-agent that this host can execute" },
 	};
-	struct str word = take_word(&rest);
+	struct str word = str_take_word(&rest);
 
-	while (rest.len && *rest.ptr == ' ') {
-		rest.ptr++;
-		rest.len--;
-	}
+	rest = str_trim(rest, STR(" "));
 	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
 		if (!str_eq(word, str_of(failures[i].word)))
 			continue;
@@ -143,15 +125,14 @@ int bootstrap_line(struct bootstrap *bootstrap, struct str line, struct err *err
 
 	if (!str_starts(line, STR(GREETING)))
 		return bootstrap_refuse_banner(line, err);
-	rest.ptr += strlen(GREETING);
-	rest.len -= strlen(GREETING);
-	word = take_word(&rest);
+	rest = str_skip(rest, strlen(GREETING));
+	word = str_take_word(&rest);
 	if (str_eq(word, STR("fail")))
 		return take_failure(rest, err);
 	if (!bootstrap->greeted && str_eq(word, STR("hello")))
 		return take_hello(bootstrap, rest, err);
 	if (bootstrap->greeted && str_eq(word, STR("ready"))) {
-		bootstrap->cached = str_eq(take_word(&rest), STR("cached"));
+		bootstrap->cached = str_eq(str_take_word(&rest), STR("cached"));
 		return BOOTSTRAP_READY;
 	}
 	return bootstrap_refuse_banner(line, err);
