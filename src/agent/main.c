@@ -12,7 +12,6 @@
 #include "core/own.h"
 #include "core/param_argv.h"
 #include "query/families.h"
-#include "query/restoreroots.h"
 #include "rpc/queryserver.h"
 #include "worker/workerrun.h"
 
@@ -83,8 +82,8 @@ static int run_query(const void *request, struct err *err)
 
 	if (r >= 0)
 		r = refuse_strata(&req->families, err);
-	for (size_t i = 0; r >= 0 && i < req->families.restore.count; i++)
-		r = restoreroots_add(&restore, req->families.restore.list[i], err);
+	if (r >= 0)
+		r = families_restore(&req->families, &restore, err);
 	/* If a folder cannot be asked, fail here, and not at each request. */
 	if (r >= 0)
 		r = families_add(&req->families, &registry, err);

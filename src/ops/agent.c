@@ -19,32 +19,24 @@ static const struct param params[] = {
 static int check(const void *request, struct err *err)
 {
 	const struct agent_request *req = request;
-	int r = families_check(&req->families, err);
 
-	return r < 0 ? r : hostquery_check("agent", &req->host, &req->families, err);
+	return hostquery_check("agent", &req->host, &req->families, err);
 }
 
 static int do_agent(struct op_context *ctx, const void *request, void *result, struct err *err)
 {
 	const struct agent_request *req = request;
-	owned(querysources_close) struct querysources sources = {
-		.options = &req->families,
-		.root = ctx->root,
-		.workspace = ctx->workspace,
-		.report = ctx->report,
-	};
+	owned(querysources_close) struct querysources sources = { 0 };
 	owned(registry_release) struct registry registry = { 0 };
 	struct answerer_source source = {
 		.refresh = querysources_refresh,
 		.arg = &sources,
 		.restore = &sources.restore,
 	};
-	int r;
 
 	if (req->host.name)
 		return hostquery_relay(ctx, &req->host, &req->families, err);
-	r = querysources_restore(&sources, err);
-
+	int r = querysources_init(&sources, ctx, &req->families, err);
 	/* If a folder cannot be read, fail now, and not in the reply to each request. */
 	if (r >= 0)
 		r = families_add(&req->families, &registry, err);

@@ -17,6 +17,10 @@ const struct hosts_host *hostquery_find(
 int hostquery_check(const char *command, const struct hostquery_options *options,
 	const struct families_options *families, struct err *err)
 {
+	int r = families_check(families, err);
+
+	if (r < 0)
+		return r;
 	if (options->config && !options->name)
 		return err_set(err, ERR_USAGE, "%s: --config needs --host", command);
 	if (options->name && families->restore.count)

@@ -25,8 +25,8 @@ struct hostquery_options {
 const struct hosts_host *hostquery_find(
 	const struct hostquery_options *options, struct arena *arena, struct err *err);
 /*
- * Check that the options of the operation 'command' fit together.  If a host is asked, files can be
- * restored only into the directories that the hosts file allows.
+ * Check that the families exist, and that the options of the operation 'command' fit together.  If
+ * a host is asked, files can be restored only into the directories that the hosts file allows.
  */
 int hostquery_check(const char *command, const struct hostquery_options *options,
 	const struct families_options *families, struct err *err);

@@ -59,19 +59,14 @@ static struct jsonread *join_params(
 static int call_method(struct op_context *ctx, const struct query_request *req, const char *name,
 	const struct jsonread *given, struct json *out, struct err *err)
 {
-	owned(querysources_close) struct querysources sources = {
-		.options = &req->families,
-		.root = ctx->root,
-		.workspace = ctx->workspace,
-		.report = ctx->report,
-	};
+	owned(querysources_close) struct querysources sources = { 0 };
 	owned(registry_release) struct registry registry = { 0 };
 	struct method_context method = {
 		.registry = &registry,
 		.restore = &sources.restore,
 		.arena = ctx->arena,
 	};
-	int r = querysources_restore(&sources, err);
+	int r = querysources_init(&sources, ctx, &req->families, err);
 
 	if (r >= 0)
 		r = querysources_open(&sources, &registry, err);
@@ -119,8 +114,6 @@ static int check(const void *request, struct err *err)
 {
 	const struct query_request *req = request;
 
-	if (families_check(&req->families, err) < 0)
-		return -(int)err->code;
 	return hostquery_check("query", &req->host, &req->families, err);
 }
 

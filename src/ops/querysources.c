@@ -7,14 +7,16 @@
 #include "core/own.h"
 #include "ops/recovery.h"
 
-int querysources_restore(struct querysources *sources, struct err *err)
+int querysources_init(struct querysources *sources, const struct op_context *ctx,
+	const struct families_options *options, struct err *err)
 {
-	const struct param_texts *given = &sources->options->restore;
-
-	for (size_t i = 0; i < given->count; i++)
-		if (restoreroots_add(&sources->restore, given->list[i], err) < 0)
-			return err_context(err, "--allow-restore");
-	return 0;
+	*sources = (struct querysources){
+		.options = options,
+		.root = ctx->root,
+		.workspace = ctx->workspace,
+		.report = ctx->report,
+	};
+	return families_restore(options, &sources->restore, err);
 }
 
 static void close_environment(struct querysources *sources)

@@ -3,19 +3,16 @@
  * environment, if there is one, and those of the families that the options name (query/families.h).
  */
 #pragma once
-#include "ops/env.h"
+#include "ops/op.h"
 #include "query/families.h"
-#include "query/restoreroots.h"
 #include "query/strata.h"
 
 struct querysources {
-	/* Set by the caller; all is borrowed. */
 	const struct families_options *options;
 	const char *root; /* the directory of the environment; NULL: none is known */
 	const char *workspace;
 	struct report *report;
-
-	struct restoreroots restore;
+	struct restoreroots restore; /* the directories in which files may be restored */
 	struct env env;
 	bool has_env;
 	struct strata_family strata;
@@ -23,8 +20,13 @@ struct querysources {
 	struct err why;       /* reason why the environment cannot be opened */
 };
 
-/* Open the directories in which files may be restored. */
-int querysources_restore(struct querysources *sources, struct err *err);
+/*
+ * Prepare the sources of an operation.  Nothing is opened yet but the directories in which files
+ * may be restored.  ctx and options are borrowed.  The caller closes the sources also after an
+ * error.
+ */
+int querysources_init(struct querysources *sources, const struct op_context *ctx,
+	const struct families_options *options, struct err *err);
 /*
  * Fill in an empty registry, for one call.  Fails if the environment cannot be opened, or if there
  * are no snapshots to search.

@@ -83,6 +83,15 @@ bool families_wants(const struct families_options *options, const char *name)
 	return !options->providers.count || is_named(options, name);
 }
 
+int families_restore(
+	const struct families_options *options, struct restoreroots *roots, struct err *err)
+{
+	for (size_t i = 0; i < options->restore.count; i++)
+		if (restoreroots_add(roots, options->restore.list[i], err) < 0)
+			return err_context(err, "--allow-restore");
+	return 0;
+}
+
 int families_add(const struct families_options *options, struct registry *registry, struct err *err)
 {
 	for (size_t i = 0; i < KINDS; i++) {

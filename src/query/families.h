@@ -7,6 +7,7 @@
 #pragma once
 #include "core/param.h"
 #include "query/registry.h"
+#include "query/restoreroots.h"
 
 #define FAMILIES_STRATA "strata" /* the family of the environment */
 
@@ -36,6 +37,9 @@ struct families_options {
 int families_check(const struct families_options *options, struct err *err);
 /* Whether a family is wanted.  The family of folders is wanted whenever folders are given. */
 bool families_wants(const struct families_options *options, const char *name);
+/* Open the directories in which files may be restored. */
+int families_restore(
+	const struct families_options *options, struct restoreroots *roots, struct err *err);
 /* Make the wanted families, and add them to the registry. */
 int families_add(
 	const struct families_options *options, struct registry *registry, struct err *err);
