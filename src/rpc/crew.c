@@ -82,14 +82,23 @@ void crew_refuse(
 	if (!job->answered)
 		return;
 	envelope_refuse(&out, crew_job_id(job), code, err, STR(""));
-	crew->reply(crew->arg, &out.out, 0);
+	peer_reply(crew->peer, &out.out, 0);
+}
+
+void crew_refuse_cancelled(struct crew *crew, const struct crew_job *job)
+{
+	struct err err = { 0 };
+
+	err_set_number(&err, ECANCELED, "cancelled");
+	crew_refuse(crew, job, RPC_QUERY_ENDED, &err);
 }
 
 /* ---------------------------------------------------------------- processes */
 
-int crew_init(struct crew *crew, const struct answerer_source *source, struct err *err)
+int crew_init(
+	struct crew *crew, const struct answerer_source *source, struct peer *peer, struct err *err)
 {
-	*crew = (struct crew){ .source = source, .null = -1, .hidden = { -1, -1 } };
+	*crew = (struct crew){ .source = source, .peer = peer, .null = -1 };
 	for (size_t i = 0; i < CREW_MAX; i++)
 		crew->workers[i] = (struct crew_worker){ .fd = -1, .in = BUF_INIT };
 	crew->null = at_open_given("/dev/null", O_RDONLY, 0, err);
@@ -157,8 +166,7 @@ static void become_worker(struct crew *crew, size_t index, int fd)
 	(void)signal(SIGPIPE, SIG_DFL);
 	for (size_t i = 0; i < CREW_MAX; i++)
 		close_fd(&crew->workers[i].fd);
-	for (size_t i = 0; i < 2; i++)
-		close_fd(&crew->hidden[i]);
+	peer_leave(crew->peer);
 	(void)dup2(crew->null, STDIN_FILENO);
 	crewwork_main(fd, &crew->cancelled[index], crew->source);
 }
@@ -272,10 +280,8 @@ bool crew_is_idle(const struct crew *crew)
 
 size_t crew_cancel(struct crew *crew, struct str id)
 {
-	struct err err = { 0 };
 	size_t n = 0;
 
-	err_set_number(&err, ECANCELED, "cancelled");
 	for (size_t i = 0; i < CREW_MAX; i++) {
 		struct crew_worker *worker = &crew->workers[i];
 
@@ -285,7 +291,7 @@ size_t crew_cancel(struct crew *crew, struct str id)
 		atomic_store(&crew->cancelled[i], ask_of(worker->job)->serial);
 		worker->refused = true;
 		worker->end_at = when_monotonic() + CANCEL_GRACE;
-		crew_refuse(crew, worker->job, RPC_QUERY_ENDED, &err);
+		crew_refuse_cancelled(crew, worker->job);
 		n++;
 	}
 	return n;
@@ -318,7 +324,7 @@ static bool must_wait(const struct crew *crew, const struct crew_worker *worker,
 static void end_job(struct crew *crew, struct crew_worker *worker)
 {
 	if (worker->job->answered && !worker->refused)
-		crew->reply(crew->arg, &worker->in, sizeof(struct crewwork_reply));
+		peer_reply(crew->peer, &worker->in, sizeof(struct crewwork_reply));
 	if (crew->large == worker)
 		crew->large = NULL;
 	crew_job_free(worker->job);

@@ -9,12 +9,11 @@
  * The crew never blocks: the caller polls the descriptors of crew_poll, and then calls crew_handle.
  */
 #pragma once
-#include <poll.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include "core/errcode.h"
 #include "rpc/crewwork.h"
+#include "rpc/peer.h"
 
 #define CREW_MAX 8
 
@@ -50,18 +49,13 @@ struct crew {
 	uint32_t serial;
 	int64_t moved;          /* time when a job was last begun or ended */
 	int null;               /* the standard input of the processes */
-	int hidden[2];          /* descriptors that the processes must not have; -1: none */
 	pid_t doomed[CREW_MAX]; /* processes that were killed and may still exist; 0: none */
-	/*
-	 * Called for each reply, whose text begins at the offset 'start'.  The function may take
-	 * over the memory of *line.
-	 */
-	void (*reply)(void *arg, struct buf *line, size_t start);
-	void *arg;
+	struct peer *peer;      /* gets the replies */
 };
 
-/* Initialise a crew without processes.  The caller sets the members hidden, reply and arg. */
-int crew_init(struct crew *crew, const struct answerer_source *source, struct err *err);
+/* Initialise a crew without processes.  source and peer are borrowed. */
+int crew_init(struct crew *crew, const struct answerer_source *source, struct peer *peer,
+	struct err *err);
 /* Kill all processes. */
 void crew_release(struct crew *crew);
 
@@ -74,6 +68,8 @@ bool crew_give(struct crew *crew, struct crew_job *job);
 /* Answer a job with an error.  A job whose reply is not wanted gets no answer. */
 void crew_refuse(
 	struct crew *crew, const struct crew_job *job, enum rpc_code code, const struct err *err);
+/* Answer a job with the error of a cancelled request. */
+void crew_refuse_cancelled(struct crew *crew, const struct crew_job *job);
 /* Whether no process has a job. */
 bool crew_is_idle(const struct crew *crew);
 /* Answer the jobs that have this id with an error, and stop them.  Returns their number. */

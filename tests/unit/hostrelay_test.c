@@ -1,65 +1,48 @@
 /* hostrelay: the requests of a peer, the agent of a host, and the loss of either. */
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 
 #include <cmocka.h>
 
-#include "core/arena.h"
-#include "core/child.h"
 #include "fakeagent_fixture.h"
 #include "rpc/hostrelay.h"
+#include "talk_fixture.h"
 #include "tempdir_fixture.h"
 #include "valgrind_fixture.h"
 
 struct place {
 	char dir[64];
-	struct arena arena;
+	struct talk talk;
+	struct arena *arena; /* the arena of talk */
 	struct hosts_host host;
 	struct hostlink_options options;
-	pid_t pid;
-	int to;
-	FILE *from;
 };
 
-static void run_relay(struct place *place, int in, int out)
+static void run_relay(void *arg)
 {
+	struct place *place = arg;
 	struct err err = { 0 };
 
-	if (dup2(in, 0) < 0 || dup2(out, 1) < 0)
-		_exit(9);
-	for (int fd = 3; fd < 20; fd++)
-		close(fd);
 	_exit(hostrelay_run(&place->host, &place->options, NULL, NULL, &err) < 0);
 }
 
 static int make_place(void **state)
 {
 	struct place *place = calloc(1, sizeof(*place));
-	int in[2], out[2];
 
 	if (!place)
 		return -1;
 	memcpy(place->dir, "/tmp/strata-relay-XXXXXX", sizeof("/tmp/strata-relay-XXXXXX"));
-	if (!mkdtemp(place->dir) || fakeagent_write(place->dir, FAKEAGENT) < 0 || pipe(in) < 0 ||
-		pipe(out) < 0)
+	if (!mkdtemp(place->dir) || fakeagent_write(place->dir, FAKEAGENT) < 0)
 		return -1;
+	place->arena = &place->talk.arena;
 	place->host = (struct hosts_host){ .name = "here", .transport = HOSTS_LOCAL };
-	place->options.agent_file = arena_printf(&place->arena, "%s/agent", place->dir);
-	place->pid = child_fork();
-	if (place->pid == 0)
-		run_relay(place, in[0], out[1]);
-	close(in[0]);
-	close(out[1]);
-	place->to = in[1];
-	place->from = fdopen(out[0], "r");
+	place->options.agent_file = arena_printf(place->arena, "%s/agent", place->dir);
 	*state = place;
-	return place->pid < 0 ? -1 : 0;
+	return talk_begin(&place->talk, run_relay, place);
 }
 
 static int remove_place(void **state)
@@ -67,49 +50,10 @@ static int remove_place(void **state)
 	struct place *place = *state;
 	int r;
 
-	if (place->to >= 0)
-		close(place->to);
-	if (place->from)
-		fclose(place->from);
-	if (place->pid)
-		(void)child_wait(place->pid);
+	talk_end(&place->talk);
 	r = tempdir_remove(place->dir);
-	arena_release(&place->arena);
 	free(place);
 	return r;
-}
-
-static void put(struct place *place, const char *text)
-{
-	assert_int_equal(write(place->to, text, strlen(text)), (ssize_t)strlen(text));
-}
-
-static const char *get(struct place *place)
-{
-	char line[4096];
-
-	alarm(60);
-	if (!fgets(line, sizeof(line), place->from))
-		return "(end)";
-	alarm(0);
-	line[strcspn(line, "\n")] = '\0';
-	return arena_strdup(&place->arena, line);
-}
-
-static void expect(struct place *place, const char *line)
-{
-	assert_string_equal(get(place), line);
-}
-
-/* End the input, and return the status of the relay. */
-static int finish(struct place *place)
-{
-	close(place->to);
-	place->to = -1;
-	assert_string_equal(get(place), "(end)");
-	int status = child_wait(place->pid);
-	place->pid = 0;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 static void repeats_ids_as_they_were(void **state)
@@ -119,15 +63,17 @@ static void repeats_ids_as_they_were(void **state)
 	struct place *place = *state;
 
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
-		put(place, arena_printf(&place->arena,
-				   "{\"jsonrpc\":\"2.0\",\"id\": %s,\"method\":\"list_dir\","
-				   "\"params\":{\"n\":%zu}}\r\n",
-				   ids[i], i));
-		expect(place, arena_printf(&place->arena,
-				      "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"n\":%zu}}",
-				      ids[i], i));
+		talk_put(&place->talk,
+			arena_printf(place->arena,
+				"{\"jsonrpc\":\"2.0\",\"id\": %s,\"method\":\"list_dir\","
+				"\"params\":{\"n\":%zu}}\r\n",
+				ids[i], i));
+		talk_expect(&place->talk,
+			arena_printf(place->arena,
+				"{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"n\":%zu}}", ids[i],
+				i));
 	}
-	assert_int_equal(finish(place), 0);
+	assert_int_equal(talk_finish(&place->talk), 0);
 }
 
 static void answers_what_is_no_request_itself(void **state)
@@ -136,10 +82,11 @@ static void answers_what_is_no_request_itself(void **state)
 
 	/* No agent is needed for that. */
 	assert_int_equal(fakeagent_write(place->dir, "exit 1"), 0);
-	put(place, "nonsense\n[]\n{\"id\":7}\n{\"id\":8,\"method\":\"list_dir\",\"params\":[]}\n"
-		   "{\"id\":9,\"method\":\"agent_info\\u0000\"}\n"
-		   "{\"id\":10,\"method\":\"$/cancel\",\"params\":{\"id\":99}}\n"
-		   "{\"id\":11,\"method\":\"$/cancel\"}\n");
+	talk_put(&place->talk,
+		"nonsense\n[]\n{\"id\":7}\n{\"id\":8,\"method\":\"list_dir\",\"params\":[]}\n"
+		"{\"id\":9,\"method\":\"agent_info\\u0000\"}\n"
+		"{\"id\":10,\"method\":\"$/cancel\",\"params\":{\"id\":99}}\n"
+		"{\"id\":11,\"method\":\"$/cancel\"}\n");
 	static const char *const starts[] = {
 		"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":"
 		"-32700,",
@@ -151,42 +98,44 @@ static void answers_what_is_no_request_itself(void **state)
 		"{\"jsonrpc\":\"2.0\",\"id\":11,\"error\":{\"code\":-32602,"
 	};
 	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
-		assert_memory_equal(get(place), starts[i], strlen(starts[i]));
+		assert_memory_equal(talk_get(&place->talk), starts[i], strlen(starts[i]));
 	/* Of a request, the answer says why the host cannot be asked. */
-	put(place, "{\"id\":12,\"method\":\"list_dir\"}\n");
-	const char *line = get(place);
+	talk_put(&place->talk, "{\"id\":12,\"method\":\"list_dir\"}\n");
+	const char *line = talk_get(&place->talk);
 	assert_non_null(strstr(line, "{\"jsonrpc\":\"2.0\",\"id\":12,\"error\":{\"code\":-32001,"
 				     "\"message\":\"host 'here': the connection ended before"));
 	assert_non_null(strstr(line, "\"data\":{\"stderr\":"));
-	assert_int_equal(finish(place), 0);
+	assert_int_equal(talk_finish(&place->talk), 0);
 }
 
 static void cancels_by_the_id_of_the_peer(void **state)
 {
 	struct place *place = *state;
 
-	put(place, "{\"id\":\"x\",\"method\":\"list_dir\",\"params\":{\"a\":\"wait\"}}\n"
-		   "{\"id\":\"y\",\"method\":\"list_dir\",\"params\":{}}\n");
-	expect(place, "{\"jsonrpc\":\"2.0\",\"id\":\"y\",\"result\":{}}");
-	put(place, "{\"method\":\"$/cancel\",\"params\":{\"id\":\"x\"}}\n");
-	expect(place, "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"error\":{\"code\":-32003,\"message\":"
-		      "\"cancelled\"}}");
-	assert_int_equal(finish(place), 0);
+	talk_put(&place->talk,
+		"{\"id\":\"x\",\"method\":\"list_dir\",\"params\":{\"a\":\"wait\"}}\n"
+		"{\"id\":\"y\",\"method\":\"list_dir\",\"params\":{}}\n");
+	talk_expect(&place->talk, "{\"jsonrpc\":\"2.0\",\"id\":\"y\",\"result\":{}}");
+	talk_put(&place->talk, "{\"method\":\"$/cancel\",\"params\":{\"id\":\"x\"}}\n");
+	talk_expect(&place->talk,
+		"{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"error\":{\"code\":-32003,\"message\":"
+		"\"cancelled\"}}");
+	assert_int_equal(talk_finish(&place->talk), 0);
 }
 
 static void answers_everything_before_the_end(void **state)
 {
 	struct place *place = *state;
 
-	put(place, "{\"id\":1,\"method\":\"list_dir\",\"params\":{\"a\":\"die-once\"}}\n"
-		   "{\"method\":\"list_dir\",\"params\":{\"told\":1}}\n"
-		   "{\"id\":2,\"method\":\"restore_file\",\"params\":{\"a\":\"die\"}}\n"
-		   "{\"id\":3,\"method\":\"read_file\",\"params\":{\"b\":1}}");
-	close(place->to);
-	place->to = -1;
+	talk_put(&place->talk,
+		"{\"id\":1,\"method\":\"list_dir\",\"params\":{\"a\":\"die-once\"}}\n"
+		"{\"method\":\"list_dir\",\"params\":{\"told\":1}}\n"
+		"{\"id\":2,\"method\":\"restore_file\",\"params\":{\"a\":\"die\"}}\n"
+		"{\"id\":3,\"method\":\"read_file\",\"params\":{\"b\":1}}");
+	talk_close_input(&place->talk);
 	bool seen[4] = { 0 };
 	for (int i = 0; i < 3; i++) {
-		const char *line = get(place);
+		const char *line = talk_get(&place->talk);
 		int id = line[strlen("{\"jsonrpc\":\"2.0\",\"id\":")] - '0';
 
 		assert_in_range(id, 1, 3);
@@ -194,10 +143,8 @@ static void answers_everything_before_the_end(void **state)
 		seen[id] = true;
 		assert_int_equal(strstr(line, "\"error\"") != NULL, id == 2);
 	}
-	assert_string_equal(get(place), "(end)");
-	int status = child_wait(place->pid);
-	place->pid = 0;
-	assert_int_equal(status, 0);
+	talk_expect(&place->talk, "(end)");
+	assert_int_equal(talk_wait(&place->talk), 0);
 }
 
 static void ends_when_the_peer_has_gone(void **state)
@@ -213,21 +160,15 @@ static void ends_when_the_peer_has_gone(void **state)
 				 "  *wait*) echo '{\"id\":2,\"result\":{}}'; exec sleep 50;; esac\n"
 				 "done"),
 		0);
-	put(place, "{\"id\":1,\"method\":\"list_dir\",\"params\":{\"a\":\"wait\"}}\n"
-		   "{\"id\":2,\"method\":\"list_dir\",\"params\":{}}\n");
-	expect(place, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}");
-	FILE *file = fopen(arena_printf(&place->arena, "%s/pid", place->dir), "r");
+	talk_put(&place->talk, "{\"id\":1,\"method\":\"list_dir\",\"params\":{\"a\":\"wait\"}}\n"
+			       "{\"id\":2,\"method\":\"list_dir\",\"params\":{}}\n");
+	talk_expect(&place->talk, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}");
+	FILE *file = fopen(arena_printf(place->arena, "%s/pid", place->dir), "r");
 	assert_non_null(file);
 	assert_int_equal(fscanf(file, "%d", &agent), 1);
 	fclose(file);
-	fclose(place->from);
-	place->from = NULL;
-	alarm(40);
-	int status = child_wait(place->pid);
-	alarm(0);
-	place->pid = 0;
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 1);
+	talk_close_output(&place->talk);
+	assert_int_equal(talk_wait(&place->talk), 1);
 	assert_int_equal(kill(agent, 0), -1);
 }
 
@@ -235,7 +176,7 @@ static void passes_many_and_large_requests(void **state)
 {
 	enum { COUNT = 400, LARGE = 30000 };
 	struct place *place = *state;
-	char *filler = arena_alloc(&place->arena, LARGE + 1);
+	char *filler = arena_alloc(place->arena, LARGE + 1);
 	pid_t writer;
 
 	memset(filler, 'x', LARGE);
@@ -248,7 +189,7 @@ static void passes_many_and_large_requests(void **state)
 			size_t len = strlen(line), at = 0;
 
 			while (at < len) {
-				ssize_t n = write(place->to, line + at, len - at);
+				ssize_t n = write(place->talk.to, line + at, len - at);
 				if (n <= 0)
 					_exit(1);
 				at += (size_t)n;
@@ -258,14 +199,14 @@ static void passes_many_and_large_requests(void **state)
 	}
 	bool seen[COUNT] = { 0 };
 	for (int i = 0; i < COUNT; i++) {
-		int id = atoi(get(place) + strlen("{\"jsonrpc\":\"2.0\",\"id\":"));
+		int id = atoi(talk_get(&place->talk) + strlen("{\"jsonrpc\":\"2.0\",\"id\":"));
 
 		assert_in_range(id, 0, COUNT - 1);
 		assert_false(seen[id]);
 		seen[id] = true;
 	}
 	assert_int_equal(child_wait(writer), 0);
-	assert_int_equal(finish(place), 0);
+	assert_int_equal(talk_finish(&place->talk), 0);
 }
 
 int main(void)
