@@ -2,6 +2,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/arena.h"
@@ -34,10 +36,15 @@ struct document {
 	struct arena arena;
 };
 
+enum parser_flags {
+	NEAREST = 1 << 0, /* as in jsonread_new_nearest */
+	LENIENT = 1 << 1, /* as in jsonread_new_lenient */
+};
+
 struct parser {
 	const char *start, *at, *end;
 	int depth;
-	bool nearest; /* as in jsonread_new_nearest */
+	unsigned flags; /* enum parser_flags */
 	struct arena *arena;
 	struct err *err;
 };
@@ -131,10 +138,13 @@ static char *parse_unit(struct parser *parser, char *out)
 		return put_utf8(out, (unsigned)unit);
 	}
 	int low = escaped_unit((struct str){ text.ptr + 6, text.len - 6 });
+	bool pair = unit <= 0xdbff && low >= 0xdc00 && low <= 0xdfff;
 
-	if (unit > 0xdbff || low < 0xdc00 || low > 0xdfff)
+	if (!pair && !(parser->flags & LENIENT))
 		return NULL;
-	parser->at += 12;
+	parser->at += pair ? 12 : 6;
+	if (!pair)
+		return put_utf8(out, (unsigned)unit);
 	return put_utf8(out, 0x10000 + (((unsigned)unit & 0x3ff) << 10 | ((unsigned)low & 0x3ff)));
 }
 
@@ -169,7 +179,8 @@ static int parse_string(struct parser *parser, struct str *string)
 		if (*parser->at == '\\') {
 			out = parse_escape(parser, out);
 			if (!out)
-				return parser_fail(parser, "a string has an unknown escape");
+				return parser_fail(parser,
+					"a string has an unknown escape or half a surrogate pair");
 			continue;
 		}
 		memcpy(out, parser->at, step);
@@ -227,13 +238,12 @@ static int parse_number(struct parser *parser, struct jsonread *value)
 		value->real = strtod(text, NULL);
 	else
 		value->integer = strtoll(text, NULL, 10);
-	/*
-	 * A number that is too close to zero is read as the nearest double.  A number that is too
-	 * large is refused.
-	 */
-	bool nearest = parser->nearest && !real && len <= JSONREAD_NEAREST_MAX;
-	if (errno == ERANGE && !nearest && (!real || value->real > 1 || value->real < -1))
+	/* A number that is too close to zero is read as the nearest double. */
+	bool large = errno == ERANGE && (!real || isinf(value->real));
+	if (large && !(parser->flags & NEAREST && len <= JSONREAD_NEAREST_MAX))
 		return parser_fail(parser, "a number is too large");
+	if (large && real)
+		value->real = value->real > 0 ? DBL_MAX : -DBL_MAX;
 	parser->at += len;
 	return 0;
 }
@@ -310,7 +320,7 @@ static int parse_key(struct parser *parser, struct str *key)
 	int r = parse_string(parser, key);
 	if (r < 0)
 		return r;
-	if (memchr(key->ptr, '\0', key->len) || !text_is_utf8(*key))
+	if (!(parser->flags & LENIENT) && (memchr(key->ptr, '\0', key->len) || !text_is_utf8(*key)))
 		return parser_fail(parser, "a key is not UTF-8, or has a NUL");
 	if (next_char(parser) != ':')
 		return parser_fail(parser, "':' is missing after a key");
@@ -374,7 +384,7 @@ static int parse_value(struct parser *parser, struct jsonread *value)
 	return parse_word(parser, value) ? 0 : parse_number(parser, value);
 }
 
-static struct jsonread *new_document(struct str text, size_t max, bool nearest, struct err *err)
+static struct jsonread *new_document(struct str text, size_t max, unsigned flags, struct err *err)
 {
 	if (text.len > max) {
 		err_set(err, ERR_LIMIT, "JSON longer than %zu bytes", max);
@@ -386,7 +396,7 @@ static struct jsonread *new_document(struct str text, size_t max, bool nearest, 
 		.start = start,
 		.at = start,
 		.end = start + text.len,
-		.nearest = nearest,
+		.flags = flags,
 		.arena = &document->arena,
 		.err = err,
 	};
@@ -404,17 +414,22 @@ static struct jsonread *new_document(struct str text, size_t max, bool nearest, 
 
 struct jsonread *jsonread_new(struct str text, struct err *err)
 {
-	return new_document(text, JSONREAD_SIZE_MAX, false, err);
+	return new_document(text, JSONREAD_SIZE_MAX, 0, err);
 }
 
 struct jsonread *jsonread_new_max(struct str text, size_t max, struct err *err)
 {
-	return new_document(text, max, false, err);
+	return new_document(text, max, 0, err);
 }
 
 struct jsonread *jsonread_new_nearest(struct str text, struct err *err)
 {
-	return new_document(text, JSONREAD_SIZE_MAX, true, err);
+	return new_document(text, JSONREAD_SIZE_MAX, NEAREST, err);
+}
+
+struct jsonread *jsonread_new_lenient(struct str text, struct err *err)
+{
+	return new_document(text, JSONREAD_SIZE_MAX, NEAREST | LENIENT, err);
 }
 
 void jsonread_free(struct jsonread *root)

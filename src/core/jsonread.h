@@ -41,10 +41,16 @@ struct jsonread *jsonread_new(struct str text, struct err *err);
 /* As jsonread_new, but for a text of up to max bytes instead of JSONREAD_SIZE_MAX. */
 struct jsonread *jsonread_new_max(struct str text, size_t max, struct err *err);
 /*
- * As jsonread_new, but an integer that does not fit an int64_t is read as the nearest integer that
- * fits.  A number of more than JSONREAD_NEAREST_MAX characters is refused.
+ * As jsonread_new, but a number that is too large for an int64_t or a double is read as the nearest
+ * number that fits.  A number of more than JSONREAD_NEAREST_MAX characters is refused.
  */
 struct jsonread *jsonread_new_nearest(struct str text, struct err *err);
+/*
+ * As jsonread_new_nearest, but strings may have lone surrogates, and keys may have any bytes.  This
+ * is for a text whose parts are read again by a stricter function.  A lone surrogate becomes three
+ * bytes that are not UTF-8.
+ */
+struct jsonread *jsonread_new_lenient(struct str text, struct err *err);
 #define JSONREAD_NEAREST_MAX 64
 void jsonread_free(struct jsonread *root); /* only for a root from jsonread_new */
 void jsonread_freep(struct jsonread **root);

@@ -34,7 +34,7 @@ static int call_method(struct answerer *answerer, const struct answerer_request 
 	};
 
 	if (request->params.len && !params)
-		return -(int)err->code;
+		return err_context(err, "'params'");
 	int r = answerer->source->refresh(answerer->source->arg, &answerer->registry, err);
 	if (r < 0)
 		return r;

@@ -40,7 +40,7 @@ enum rpc_code envelope_read(struct str line, struct envelope *envelope, struct e
 	*envelope = (struct envelope)ENVELOPE_INIT;
 	envelope->answered = true;
 	envelope->line = line;
-	struct jsonread *whole = envelope->whole = jsonread_new_nearest(line, err);
+	struct jsonread *whole = envelope->whole = jsonread_new_lenient(line, err);
 	const struct jsonread *id = whole ? jsonread_member(whole, "id") : NULL;
 
 	if (id)

@@ -92,7 +92,8 @@ assert agent.code(request(b'[' * 400000)) == refused
 assert agent.code(request(b'9' * 64)) == (1, 0)
 assert agent.code(request(b'9' * 5000)) == refused
 assert agent.code(request(b'"\xc3("')) == refused
-assert agent.code(request(b'"\\ud800"')) == refused
+assert agent.code(request(b'"\\ud800"')) == (1, -32602)
+assert agent.code(request(b'1e400')) == (1, 0)
 assert agent.code(request(b'"' + b'x' * ((1 << 20) - len(request(b'""')) + 1) + b'"')) == (1, 0)
 assert agent.code(request(b'"' + b'x' * ((1 << 20) - len(request(b'""')) + 2) + b'"')) == refused
 agent.alive()

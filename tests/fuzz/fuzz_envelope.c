@@ -16,7 +16,7 @@ static void check_reply(struct str text, const char *member)
 
 	if (!text.len || memchr(text.ptr, '\n', text.len) != text.ptr + text.len - 1)
 		abort();
-	owned(jsonread_freep) struct jsonread *reply = jsonread_new_nearest(text, &err);
+	owned(jsonread_freep) struct jsonread *reply = jsonread_new_lenient(text, &err);
 	/* with an id of maximum length, the reply is too long to be read again */
 	if (!reply && err.code == ERR_LIMIT)
 		return;
@@ -30,7 +30,7 @@ static void check_params(struct str params)
 
 	if (!params.len)
 		return;
-	owned(jsonread_freep) struct jsonread *value = jsonread_new_nearest(params, &err);
+	owned(jsonread_freep) struct jsonread *value = jsonread_new_lenient(params, &err);
 	if (!value || jsonread_type(value) != JSONREAD_OBJECT)
 		abort();
 }

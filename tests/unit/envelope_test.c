@@ -51,7 +51,10 @@ static void each_rule_has_its_code(void **state)
 		{ "{\"id\":1,\"method\":\"m\"} {}", RPC_PARSE, "null", true },
 		{ "{\"id\":1,\"method\":\"m\",}", RPC_PARSE, "null", true },
 		{ "{\"id\":1,\"method\":\"\xff\"}", RPC_PARSE, "null", true },
-		{ "{\"id\":\"\\ud800\",\"method\":\"m\"}", RPC_PARSE, "null", true },
+		{ "{\"id\":\"\\ud800\",\"method\":\"m\"}", RPC_NONE, "\"\\ud800\"", true },
+		{ "{\"id\":1,\"method\":\"m\",\"params\":[\"\\ud800\"]}", RPC_PARAMS, "1", true },
+		{ "{\"id\":1,\"method\":\"m\",\"params\":{\"\\udfff\":1e400}}", RPC_NONE, "1",
+			true },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)

@@ -1,4 +1,5 @@
 /* jsonread: values and their types, raw bytes in strings, limits, refusals. */
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -432,11 +433,13 @@ static void a_member_is_found_in_the_text(void **state)
 			jsonread_raw(jsonread_item(object, i), str_of(text)), str_of(values[i])));
 }
 
-static void takes_the_nearest_integer_where_that_is_allowed(void **state)
+static void takes_the_nearest_number_where_that_is_allowed(void **state)
 {
 	struct err err = { 0 };
 	owned(jsonread_freep) struct jsonread *list =
-		jsonread_new_nearest(STR("[18446744073709551615, -9223372036854775809, 7]"), &err);
+		jsonread_new_nearest(STR("[18446744073709551615, -9223372036854775809, 7, 1e999, "
+					 "-1e400, 1e-999]"),
+			&err);
 	char digits[JSONREAD_NEAREST_MAX + 1];
 
 	assert_true(jsonread_int(jsonread_item(list, 0)) == INT64_MAX);
@@ -444,7 +447,26 @@ static void takes_the_nearest_integer_where_that_is_allowed(void **state)
 	assert_true(jsonread_int(jsonread_item(list, 2)) == 7);
 	memset(digits, '9', sizeof(digits));
 	assert_null(jsonread_new_nearest((struct str){ digits, sizeof(digits) }, &err));
-	assert_null(jsonread_new_nearest(STR("1e999"), &err));
+	assert_true(jsonread_real(jsonread_item(list, 3)) == DBL_MAX);
+	assert_true(jsonread_real(jsonread_item(list, 4)) == -DBL_MAX);
+	assert_true(jsonread_real(jsonread_item(list, 5)) == 0);
+}
+
+static void reads_lone_surrogates_where_that_is_allowed(void **state)
+{
+	struct str text =
+		STR("{\"\\ud800\":\"\\udc00x\\ud83d\\ude00\\ud83d\",\"\\udc80\\u0000\":2}");
+	struct err err = { 0 };
+	owned(jsonread_freep) struct jsonread *object = jsonread_new_lenient(text, &err);
+
+	assert_non_null(object);
+	assert_true(str_eq(jsonread_key(object, 0), STR("\xed\xa0\x80")));
+	assert_true(str_eq(jsonread_str(jsonread_item(object, 0)),
+		STR("\xed\xb0\x80x\xf0\x9f\x98\x80\xed\xa0\xbd")));
+	assert_true(str_eq(jsonread_key(object, 1), STR("\x80\0")));
+	assert_null(jsonread_new_nearest(text, &err));
+	assert_null(jsonread_new_lenient(STR("\"\\ud80\""), &err));
+	assert_null(jsonread_new_lenient(STR("\"\xed\xa0\x80\""), &err));
 }
 
 int main(void)
@@ -469,7 +491,8 @@ int main(void)
 		cmocka_unit_test(takes_a_larger_text_where_that_is_allowed),
 		cmocka_unit_test(takes_a_text_apart),
 		cmocka_unit_test(a_member_is_found_in_the_text),
-		cmocka_unit_test(takes_the_nearest_integer_where_that_is_allowed),
+		cmocka_unit_test(takes_the_nearest_number_where_that_is_allowed),
+		cmocka_unit_test(reads_lone_surrogates_where_that_is_allowed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
