@@ -176,7 +176,7 @@ static int print_help(const struct ctl_request *req, struct err *err)
 	return 0;
 }
 
-/* --------------------------------------------------------------- without owner */
+/* ------------------------------------------------------------ without an owner */
 
 struct direct {
 	const struct op *op;

@@ -90,8 +90,8 @@ static void watch(struct output *out, const void *request, const void *state)
 }
 
 /*
- * Print the winner.  Also print the safety node, which has the work that was not in any node
- * before.
+ * Print the winner.  Also print the safety node, which has the work that was in no node before the
+ * checkout.
  */
 static void print_winner(const struct tournament_result *res)
 {

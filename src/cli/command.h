@@ -36,8 +36,8 @@ struct command {
 	/* each row is printed at once, since rows arrive over a long time */
 	bool live;
 	/*
-	 * Show the state of the operation as a table on stderr, which is a terminal.  The table is
-	 * cleared and drawn again at each call.
+	 * Show the state of the operation as a table.  Called only if stderr is a terminal.  The
+	 * table is cleared and drawn again at each call.
 	 */
 	void (*watch)(struct output *out, const void *request, const void *state);
 	/* Print one row.  Not called with --json. */

@@ -68,7 +68,7 @@ struct table {
 	const struct jsonread *rows;
 	struct column columns[COLUMNS_MAX];
 	size_t n;
-	struct arena arena; /* names */
+	struct arena arena; /* memory of the names of columns */
 	size_t indent;
 };
 

@@ -15,7 +15,7 @@ static void add_choice(struct choices_result *result, const char *arguments, con
 	result->list[result->n++] = (struct choices_one){ arguments, gives };
 }
 
-/* Add the choices for a directory without a shell, which is taken for a project. */
+/* Add the choices for a directory without a shell.  Such a directory is taken for a project. */
 static void add_for_project(struct choices_result *result)
 {
 	add_choice(result, "--from . --in-place",
@@ -31,7 +31,7 @@ static void add_for_project(struct choices_result *result)
 		"/bin/sh.  'strata exec --bind .:/src' shows it to them");
 }
 
-/* Add the choices for a directory with a shell, which is taken for a root file system. */
+/* Add the choices for a directory with a shell.  It is taken for a root file system. */
 static void add_for_system(struct choices_result *result)
 {
 	add_choice(result, "--from .",

@@ -20,7 +20,7 @@
 #define SUMMARY_MS 1000 /* time for the warden to report the denials that it has seen */
 #define TEXT_MAX ((size_t)4 << 20)
 
-/* ------------------------------------------------------------------- reading */
+/* -------------------------------------------------------- reading the policy */
 
 /*
  * Open the destination of denials.  A number is a descriptor of this process, and anything else is
@@ -121,7 +121,7 @@ int confined_read(const struct exec_place *place, const struct param_texts *comm
 	return open_files(out, err);
 }
 
-/* --------------------------------------------------------------- preparation */
+/* ------------------------------------------------------- preparing a command */
 
 /*
  * Release everything that an earlier attempt has prepared.  A command is prepared a second time if
@@ -195,7 +195,7 @@ int confined_prepare(struct confined *confined, struct env *env, const struct sa
 	return 0;
 }
 
-/* --------------------------------------------------------------- restriction */
+/* ----------------------------------------------------- restricting a command */
 
 static void set_variables(
 	struct confined *confined, struct arena *arena, struct sandbox_command *command)
@@ -255,7 +255,7 @@ int confined_restrict(struct confined *confined, struct arena *arena,
 	return 0;
 }
 
-/* -------------------------------------------------------------------- ending */
+/* ----------------------------------------------------------- after a command */
 
 /* Write a denial to all sinks.  The warden does not know of this denial. */
 static void tell(const struct confined *confined, const char *what, const char *subject,
@@ -271,7 +271,7 @@ static void tell(const struct confined *confined, const char *what, const char *
 }
 
 /*
- * The limits that are enforced by the strata process that runs the command, and not by the warden.
+ * Limits that the warden does not enforce.  The strata process that runs the command enforces them.
  */
 enum { LIMIT_TIME, LIMIT_OUTPUT, LIMITS };
 

@@ -41,7 +41,7 @@ struct destroying {
 	bool last; /* remove RUN, too */
 };
 
-/* ----------------------------------------------------------------- finding */
+/* ------------------------------------------------- finding the environment */
 
 /*
  * Returns 0 if a directory is an environment or the remains of an environment, and otherwise
@@ -79,7 +79,7 @@ int destroy_check(const char *root, struct err *err)
 	return rootfd < 0 ? rootfd : 0;
 }
 
-/* ----------------------------------------------------------------- stopping */
+/* ------------------------------------------------------- stopping processes */
 
 static int rename_database(int rootfd, struct err *err)
 {
@@ -108,7 +108,7 @@ static int stop_all(int rootfd, struct lockall *all, struct err *err)
 	return r < 0 ? r : rename_database(rootfd, err);
 }
 
-/* ----------------------------------------------------------------- removing */
+/* ----------------------------------------------------------- removing files */
 
 static void report_unremoved(void *arg, const char *path, int error)
 {

@@ -79,7 +79,7 @@ void env_close(struct env *env)
 	*env = ENV_INIT;
 }
 
-/* ------------------------------------------------------------------ opening */
+/* --------------------------------------------------- opening an environment */
 
 static bool writes_live(enum env_access access)
 {

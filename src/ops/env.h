@@ -59,10 +59,14 @@ struct env {
 	uint64_t live_ino; /* inode of a live tree outside ROOT; 0: not known */
 	enum sandbox_user user;
 	struct sandbox sandbox; /* sandbox of the workspace; valid if 'attached' is set */
-	bool attached;          /* with ENV_LOOK, ENV_REPLACE, ENV_ABORT, sandbox.mute may be set */
-	bool running_left;      /* killed programs may still write for a moment */
-	bool interrupted;       /* there was an interrupted checkout at opening */
-	bool untidy;            /* there is work for workspace_tend */
+	/*
+	 * env is attached to the sandbox.  If access is ENV_LOOK, ENV_REPLACE or ENV_ABORT,
+	 * sandbox.mute may be set.
+	 */
+	bool attached;
+	bool running_left; /* killed programs may still write for a moment */
+	bool interrupted;  /* there was an interrupted checkout at opening */
+	bool untidy;       /* there is work for workspace_tend */
 	enum env_access access;
 	const char *what; /* name of the command, which other processes read in the locks */
 };

@@ -232,9 +232,9 @@ static int run_in_child(void *arg, int parent, void *result, struct err *err)
 }
 
 /*
- * Run the command from a child, which enters the user namespace in which programs run.  This
- * process stays outside of that namespace, because it must see the live tree as an ordinary user
- * when it captures the tree.
+ * Run the command from a child.  The child enters the user namespace in which programs run.  This
+ * process stays outside of that namespace, because it must capture the live tree as an ordinary
+ * user sees it.
  */
 static int run_by_child(struct job *job, struct sandbox_result *result, struct err *err)
 {

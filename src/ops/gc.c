@@ -6,8 +6,8 @@
  * marks the nodes that were added meanwhile.  Between two slices the lock is free for so long that
  * every waiting process gets it.
  *
- * A live tree or trace that belongs to no workspace or node can be recognised only under the
- * exclusive lock.  Such a directory is renamed at once, and removed when the store is shared again.
+ * Only under the exclusive lock can gc recognise a live tree without a workspace, or a trace
+ * without a node.  Such a directory is renamed at once, and removed when the store is shared again.
  *
  * The index of a workspace may refer to objects that only a restored, uncommitted path needed.  An
  * index that does not describe HEAD's tree is dropped.  Without the index, the next capture reads

@@ -22,8 +22,8 @@ static const struct param params[] = {
 };
 
 /*
- * Returns the number of bytes of the archive that were read, or 0 for a pipe, which has no
- * position.
+ * Returns the number of bytes of the archive that were read.  For a pipe, which has no position,
+ * the result is 0.
  */
 static uint64_t read_bytes(void *arg)
 {

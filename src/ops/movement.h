@@ -39,8 +39,8 @@ int movement_to(struct op_context *ctx, const struct hash *tree, const char *id,
 int movement_step(struct op_context *ctx, int64_t steps, struct movement *moved, struct err *err);
 /*
  * Turn the live tree into *wanted, which need not be the tree of a node.  *tree is the tree of
- * HEAD, which is also the present tree of the live tree.  If the change is interrupted, the next
- * command turns the live tree into HEAD's tree again.  *changes counts the differences.
+ * HEAD, and also the present tree of the live tree.  If the change is interrupted, the next command
+ * turns the live tree into HEAD's tree again.  *changes counts the differences.
  */
 int movement_patch(struct op_context *ctx, const struct hash *tree, const struct hash *wanted,
 	struct treediff_counts *changes, struct err *err);

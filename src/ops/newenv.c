@@ -60,8 +60,8 @@ static int empty_root(int rootfd, struct err *err)
 }
 
 /*
- * Remove the environment, and the last directories of its path, which are 'levels' in number.  The
- * caller holds the locks.
+ * Remove the environment and the last 'levels' directories of its path.  The caller holds the
+ * locks.
  */
 static void remove_unfinished(int rootfd, const char *root, unsigned levels)
 {

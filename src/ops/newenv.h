@@ -13,13 +13,13 @@
  */
 int newenv_create(struct env *env, const char *root, struct err *err);
 /*
- * Remove the new environment, and the last directories of its path, which are 'levels' in number.
- * Close env.  Call this function instead of newenv_ready and env_close.
+ * Remove the new environment and the last 'levels' directories of its path.  Close env.  Call this
+ * function instead of newenv_ready and env_close.
  */
 void newenv_abandon(struct env *env, unsigned levels);
 /*
- * Remove the files that a killed init has left at root.  Also remove the last directories of the
- * path, which are 'levels' in number.  A complete environment is not removed.
+ * Remove the files that a killed init has left at root.  Also remove the last 'levels' directories
+ * of the path.  A complete environment is not removed.
  */
 void newenv_clear(const char *root, unsigned levels);
 /* Mark the environment as complete: from now on env_open accepts it. */

@@ -145,8 +145,8 @@ int newnode_commit(struct op_context *ctx, const struct newnode *commit, struct 
 
 	*made = false;
 	/*
-	 * End the sandbox before the capture, if no program runs in it.  If the sandbox ends later,
-	 * programs may still have written after the capture.
+	 * End the sandbox before the capture, if no program runs in it.  Only then is it certain
+	 * that no program writes after the capture.
 	 */
 	bool over = running_dismiss(env);
 	progress_begin(&progress, ctx, "scanning");

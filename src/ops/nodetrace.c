@@ -18,7 +18,7 @@
 
 #define BEING_MADE ".new-"
 
-/* ------------------------------------------------------------------- making */
+/* ----------------------------------------------------------- making a trace */
 
 static int open_traces(struct env *env, struct err *err)
 {
@@ -135,7 +135,7 @@ void nodetrace_drop(struct env *env, struct nodetrace_new *made)
 		(void)at_remove_tree(traces, made->name, &ignored);
 }
 
-/* ------------------------------------------------------------------ looking */
+/* ---------------------------------------------------------- reading a trace */
 
 static const unsigned reads = BUNDLE_READ | BUNDLE_EXECUTE;
 
@@ -194,7 +194,7 @@ void nodetrace_json(struct json *out, const struct nodetrace *trace)
 	json_close(out);
 }
 
-/* ------------------------------------------------------------------ sweeping */
+/* ----------------------------------------------------------- removing traces */
 
 /*
  * Whether a trace was renamed, or left by a process that has ended.  If another process has its pid

@@ -30,7 +30,7 @@ struct op_owner {
 };
 
 struct op_context {
-	struct env *env;  /* NULL for operations that need none */
+	struct env *env;  /* NULL for operations that need no environment */
 	const char *root; /* the directory of the environment, which may not exist yet */
 	const char *workspace;
 	struct arena *arena;
@@ -48,7 +48,7 @@ struct op_context {
 	void (*notice)(void *arg, const char *lines);
 	/* Called with the state of the operation after each change, and with NULL at the end. */
 	void (*watch)(void *arg, const void *state);
-	const struct op_owner *owner; /* NULL: this face cannot own a workspace */
+	const struct op_owner *owner; /* NULL: the caller cannot own a workspace */
 	bool in_order;                /* rows must come in final order, not as they become known */
 	void *arg;
 };

@@ -2,8 +2,8 @@
  * ps - list the processes of the workspace.
  *
  * If the owner of the workspace runs this operation, the list also has each command that the owner
- * has started.  Such a command has a number, which 'kill' accepts, and it is listed even before it
- * has a process.
+ * has started.  Such a command has a number, which 'kill' accepts.  The command is listed even
+ * before it has a process.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -62,7 +62,7 @@ static int open_environment(
 	return 0;
 }
 
-/* ------------------------------------------------------------------ for one call */
+/* ---------------------------------------------------------- sources for one call */
 
 static bool can_ask(struct registry *registry)
 {
@@ -104,7 +104,7 @@ int querysources_open(struct querysources *sources, struct registry *registry, s
 	return refuse_no_environment(sources, err);
 }
 
-/* ----------------------------------------------------------------- for many calls */
+/* --------------------------------------------------------- sources for many calls */
 
 static int probe_closed(struct family *family, struct err *err)
 {

@@ -53,7 +53,7 @@ struct choices_one {
 	const char *gives;
 };
 struct choices_result {
-	const char *root; /* where the environment would be */
+	const char *root; /* path where 'init' would make the environment */
 	bool exists;      /* there is an environment already */
 	bool git, shell;  /* properties of the working directory */
 	struct choices_one list[CHOICES_MAX];
@@ -62,7 +62,7 @@ struct choices_result {
 
 /* Request of 'kill' and 'relay.signal'. */
 struct kill_request {
-	int64_t process;               /* kill only */
+	int64_t process;               /* only for 'kill' */
 	const struct jsonread *signal; /* number or name; NULL: TERM */
 };
 
@@ -143,7 +143,7 @@ struct exec_request {
 	struct param_texts argv;
 	struct exec_place place;
 	int64_t timeout;    /* seconds, 0: none */
-	int64_t timeout_ms; /* the same in milliseconds */
+	int64_t timeout_ms; /* timeout in milliseconds */
 	const char *shell;  /* instead of argv: a line for the shell inside */
 	bool no_commit;
 	bool trace; /* keep a trace of the command with the node */
@@ -192,7 +192,7 @@ struct tournament_request {
 	int64_t timeout;   /* seconds for a candidate and its test together, 0: none */
 	bool all;
 	bool no_adopt;
-	bool test_from_base, test_in_candidate; /* neither: test_from_base */
+	bool test_from_base, test_in_candidate; /* if neither is set: test_from_base */
 	struct param_texts test_path;           /* more files of the test (judge.h) */
 	uint64_t log_limit;                     /* 0: TOURNAMENT_LOG_LIMIT */
 	struct param_texts candidates;
@@ -514,7 +514,7 @@ struct blame_result {
 /* Requests and results of 'export' and 'import'. */
 struct export_request {
 	const char *ref;
-	const char *format; /* tar, dir */
+	const char *format; /* "tar" or "dir" */
 	const char *output; /* "-" for standard output */
 };
 struct export_result {

@@ -13,5 +13,5 @@
  */
 int residue_note(
 	struct env *env, const struct hash *wanted, const struct hash *became, struct err *err);
-/* Whether *tree is the stored tree, which differs from HEAD's tree only by the residue. */
+/* Whether *tree is the stored tree.  That tree differs from HEAD's tree only by the residue. */
 bool residue_is(struct env *env, const struct hash *tree);

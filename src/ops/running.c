@@ -119,10 +119,7 @@ int running_freeze(struct env *env, struct report *report, struct err *err)
 	struct err why = { 0 };
 	int r = env->attached ? sandbox_freeze(&env->sandbox, &why) : 0;
 
-	/*
-	 * A node that was captured while programs write is better than no node, if the report
-	 * contains this fact.
-	 */
+	/* A node is made even if programs may write during the capture.  The report says so. */
 	if (r == -ERR_UNSUPPORTED || r == -ERR_NOT_FOUND) {
 		if (r == -ERR_UNSUPPORTED)
 			report_add(report, REPORT_CHANGING, STR(""),

@@ -27,7 +27,7 @@ int running_prepare(struct env *env, const struct running_net *net, struct err *
 int running_take(
 	struct env *env, const struct running_net *net, struct sandbox *out, struct err *err);
 
-/* Whether programs must be run by a child, which first calls running_leave. */
+/* Whether programs must be run by a child.  That child first calls running_leave. */
 bool running_needs_child(const struct env *env);
 /* Called in that child: close the locks and enter the user namespace in which programs run. */
 int running_leave(struct env *env, struct err *err);

@@ -26,7 +26,7 @@ static _Noreturn void run_tend(int rootfd)
 	/* Another command may be destroying the environment by now (destroy.c). */
 	if (process_keep_only(&rootfd, 1, &ignored) >= 0 &&
 		at_exists(PROCESS_FIRST_KEPT, ENV_DATABASE) &&
-		chdir("/") == 0) /* by-name: no place */
+		chdir("/") == 0) /* by-name: keeps no directory in use */
 		(void)workspace_tend(PROCESS_FIRST_KEPT, &ignored);
 	_exit(0);
 }

@@ -352,7 +352,7 @@ static int run_candidates(struct tournament *t, struct err *err)
 	return r;
 }
 
-/* ------------------------------------------------------------------- the end */
+/* ---------------------------------------------------------------- the result */
 
 static bool is_better(const struct tournament_state *a, const struct tournament_state *b)
 {

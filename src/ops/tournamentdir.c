@@ -77,7 +77,7 @@ static bool is_alive(int run, unsigned number)
 	return lock < 0;
 }
 
-/* ------------------------------------------------------------------ sweeping */
+/* -------------------------------------------------------- removing leftovers */
 
 int tournamentdir_remove(
 	struct op_context *ctx, const char *workspace, int wait_ms, struct err *err)
@@ -175,7 +175,7 @@ int tournamentdir_sweep(struct op_context *ctx, struct err *err)
 	return r < 0 ? r : at_each_name(ctx->env->rootfd, "run", sweep_file, &sweep, err);
 }
 
-/* ------------------------------------------------------------------- opening */
+/* ------------------------------------------------------ opening a tournament */
 
 struct numbers {
 	unsigned *list;
