@@ -26,7 +26,7 @@
 
 struct scan {
 	struct btrfsvols *vols;
-	struct keytable known; /* (file system, id) to index */
+	struct keytable known; /* from (file system, id) to an index in the list */
 	size_t fs;             /* index of the file system that is scanned */
 	struct err first;      /* the first error of a mount that could not be scanned */
 	unsigned depth;
@@ -196,7 +196,7 @@ static int scan_children(struct scan *scan, int fd, const char *path, size_t in,
 	return 0;
 }
 
-/* Scan the directory fd, which is a whole subvolume or a part of one. */
+/* Scan the directory fd.  It is a whole subvolume or a part of a subvolume. */
 static int scan_dir(struct scan *scan, int fd, const char *path, struct err *err)
 {
 	struct btrfs_ioctl_get_subvol_info_args info = { 0 };
@@ -243,7 +243,7 @@ static size_t count_names(const char *path)
 
 /*
  * Order mounts so that the best path of a subvolume is found first.  A mount of a subvolume deep in
- * its file system gives a better path than a mount of the top, which administrators use for
+ * its file system gives a better path than a mount of the top.  Administrators mount the top for
  * maintenance.
  */
 static int compare_mounts(const void *a, const void *b)
@@ -405,7 +405,7 @@ bool btrfsvols_fresh(const struct btrfsvols *vols)
 	return true;
 }
 
-/* -------------------------------------------------------------- finding one */
+/* ------------------------------------------------------ finding a subvolume */
 
 size_t btrfsvols_at(const struct btrfsvols *vols, const char *path)
 {

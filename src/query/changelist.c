@@ -156,7 +156,7 @@ static int find_renames(struct changelist *list, struct err *err)
 	return 0;
 }
 
-/* ------------------------------------------------------------------- reporting */
+/* ----------------------------------------------------------- reporting changes */
 
 static int report_rename(struct changelist *list, const struct treediff_change *change,
 	const struct renames_item *old, const struct renames_item *new, struct err *err)
@@ -207,7 +207,7 @@ int changelist_finish(struct changelist *list, struct err *err)
 	return r;
 }
 
-/* --------------------------------------------------------------------- adding */
+/* ------------------------------------------------------------- adding changes */
 
 static const struct entry *copy_entry(struct changelist *list, const struct entry *entry)
 {

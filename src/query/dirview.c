@@ -251,7 +251,7 @@ static int view_stat(struct view *view, struct str path, struct arena *arena, st
 	return r;
 }
 
-/* -------------------------------------------------------------------- listing */
+/* -------------------------------------------------------- listing directories */
 
 struct names {
 	struct buf text;   /* the names, each with its d_type before it and a NUL behind it */
@@ -392,7 +392,7 @@ static int view_list(struct view *view, const struct entry *dir, struct str path
 	return r < 0 ? r : 0;
 }
 
-/* -------------------------------------------------------------------- reading */
+/* -------------------------------------------------------------- reading files */
 
 static int stat_regular(int fd, const char *path, struct statx *stx, struct err *err)
 {

@@ -105,7 +105,7 @@ static int open_child(const struct folder *folder, const char *name, int64_t *cr
 	return take_fd(&fd);
 }
 
-/* As open_child, but with the name that users know, which has no prefix. */
+/* As open_child, but 'name' is the name that users know.  That name has no prefix. */
 static int open_known(
 	const struct folder *folder, const char *name, int64_t *creation, struct err *err)
 {
@@ -448,7 +448,7 @@ struct family *folders_family(struct folders *folders)
 	return &folders->family;
 }
 
-/* -------------------------------------------------------------------- adding one */
+/* --------------------------------------------------------------- adding a folder */
 
 /* Add a folder under a name.  name, path and fd are taken over. */
 static int add_folder(struct folders *folders, char *name, char *path, int fd, struct err *err)

@@ -141,7 +141,7 @@ static void release_request(char *request, const struct op *method)
 				((struct method_regex *)(void *)(request + param->offset))->lines);
 }
 
-/* ------------------------------------------------------------------- calling */
+/* ---------------------------------------------------------- calling a method */
 
 int method_call(struct method_context *ctx, const char *name, const struct jsonread *params,
 	struct json *out, struct err *err)

@@ -55,8 +55,8 @@ int method_seconds(const char *name);           /* returns the longest time of a
 
 /*
  * Check 'params' and run the method.  Without parameters, 'params' is NULL.  The members of the
- * result are written into the object that is open in out, which must not have a sink.  After an
- * error, 'out' is unchanged, and registry_failure describes the program that has failed, if any.
+ * result are written into the object that is open in *out.  *out must not have a sink.  After an
+ * error, *out is unchanged, and registry_failure describes the program that has failed, if any.
  * Returns ERR_USAGE if there is no such method.
  */
 int method_call(struct method_context *ctx, const char *name, const struct jsonread *params,

@@ -422,7 +422,7 @@ static const struct param find_deleted_params[] = {
 struct ends {
 	struct method_context *ctx;
 	const struct changed *req;
-	struct method_moments moments; /* in the window */
+	struct method_moments moments; /* snapshots in the window */
 	const char *from, *to;         /* NULL: the window has no snapshot */
 };
 

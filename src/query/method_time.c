@@ -186,7 +186,9 @@ static int add_moment(void *arg, const struct provider_snapshot *snapshot, struc
 	return 0;
 }
 
-/* Set *seen to the state of the path in a snapshot, which may have been deleted meanwhile. */
+/*
+ * Set *seen to the state of the path in a snapshot.  The snapshot may have been deleted meanwhile.
+ */
 static int look_at(struct method_context *ctx, const struct course *req,
 	const struct method_moment *moment, struct sighting *seen, struct err *err)
 {

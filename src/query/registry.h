@@ -51,8 +51,8 @@ struct provider *registry_find(struct registry *registry, struct str dataset, st
 struct provider *registry_default(struct registry *registry, struct err *err);
 /*
  * Visit all datasets that registry_find can find.  'visit' may return 1 to stop without an error.
- * *left_out is set to the number of datasets that were skipped, because their name has another form
- * or belongs to an earlier dataset.
+ * *left_out is set to the number of datasets that were skipped, because their names have another
+ * form or belong to earlier datasets.
  */
 int registry_datasets(struct registry *registry, provider_dataset_visit visit, void *arg,
 	uint64_t *left_out, struct err *err);

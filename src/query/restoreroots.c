@@ -71,7 +71,7 @@ static const char *below(const char *path, const char *dir)
 	return !strncmp(path, dir, len) && path[len] == '/' ? path + len + 1 : NULL;
 }
 
-/* --------------------------------------------------------------------- adding */
+/* --------------------------------------------------------- adding a directory */
 
 /*
  * Returns the absolute path of a directory, for people and comparisons.  Its symlinks are not

@@ -114,7 +114,7 @@ static int clean_name(void *arg, int dir, const char *name, struct err *err)
 	return 0;
 }
 
-/* ---------------------------------------------------------------------- opening */
+/* -------------------------------------------------------------- opening a stage */
 
 /* Make a note with a new name and lock it.  Returns 1, 0 if the name is taken, or -errno. */
 static int make_note(struct restorestage *stage)
@@ -130,10 +130,7 @@ static int make_note(struct restorestage *stage)
 	if (note < 0)
 		return why.errno_value == EEXIST ? 0 : -(why.errno_value ?: EIO);
 	int error = flock(note, LOCK_EX | LOCK_NB) < 0 ? errno : 0;
-	/*
-	 * Before this process had locked the note, another process may have removed it as a
-	 * leftover.
-	 */
+	/* Another process may have removed the note as a leftover before this process locked it. */
 	if (error == EWOULDBLOCK || (!error && !is_named(stage->dir, stage->name, note)))
 		return 0;
 	if (error) {
@@ -184,7 +181,7 @@ void restorestage_release(struct restorestage *stage)
 	(void)restorestage_close(stage);
 }
 
-/* ---------------------------------------------------------------------- placing */
+/* ---------------------------------------------------- putting the copy in place */
 
 static int rename_copy(const struct restorestage *stage, const char *name, unsigned flags)
 {
@@ -204,7 +201,7 @@ static int take_free_name(const struct restorestage *stage, const char *name, st
 	struct statx stx;
 	int r = rename_copy(stage, name, RENAME_NOREPLACE);
 
-	/* Without RENAME_NOREPLACE, use a hard link, which never replaces a file either. */
+	/* Without RENAME_NOREPLACE, use a hard link.  A new hard link never replaces a file. */
 	if (r == -EINVAL && linkat(stage->dir, stage->copy, stage->dir, name, 0) == 0)
 		r = 0;
 	else if (r == -EINVAL && errno != EEXIST && at_name_stat(stage->dir, name, &stx) == -ENOENT)

@@ -16,7 +16,7 @@
 
 struct search_match {
 	struct str path;
-	uint64_t line; /* from 1 */
+	uint64_t line; /* number of the line, counted from 1 */
 	struct str text;
 	size_t start, end; /* offsets of the match in text */
 };

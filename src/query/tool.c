@@ -23,7 +23,7 @@
  */
 #define SYSTEM_PATH "/usr/local/sbin:/usr/sbin:/sbin"
 
-/* ------------------------------------------------------------------ finding */
+/* -------------------------------------------------------- finding a program */
 
 static bool is_program(const char *path)
 {
@@ -57,7 +57,7 @@ int tool_find(const char *name, struct buf *path, struct err *err)
 	return err_set(err, ERR_UNSUPPORTED, "there is no program '%s' on PATH", name);
 }
 
-/* ----------------------------------------------------------------- starting */
+/* ------------------------------------------------------- starting a program */
 
 struct running {
 	pid_t pid;
@@ -96,7 +96,7 @@ static int start(
 	return 0;
 }
 
-/* ------------------------------------------------------------------ reading */
+/* ------------------------------------------------------- reading the output */
 
 static int check_time(const struct tool_call *call, int64_t deadline, struct err *err)
 {
@@ -214,7 +214,7 @@ static int follow(struct tool_call *call, struct running *run, int64_t deadline,
 	return r;
 }
 
-/* ------------------------------------------------------------------- ending */
+/* --------------------------------------------------------- ending a program */
 
 /*
  * Kill the rest of the process group, and get the wait status of the program.  Returns false if the

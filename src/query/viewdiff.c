@@ -62,7 +62,7 @@ static int list_dir(struct walk *walk, struct view *view, const struct entry *di
 	return 0;
 }
 
-/* ------------------------------------------------------------------- one side */
+/* -------------------------------------------------------- entries of one side */
 
 static int walk_one_side(struct walk *walk, const struct entry *entry, bool gone, struct err *err);
 
@@ -115,7 +115,7 @@ static int walk_one_side(struct walk *walk, const struct entry *entry, bool gone
 	return r;
 }
 
-/* ----------------------------------------------------------------- both sides */
+/* ------------------------------------------------------ entries of both sides */
 
 static int walk_both(
 	struct walk *walk, const struct entry *a, const struct entry *b, struct err *err);

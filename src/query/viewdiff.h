@@ -1,9 +1,9 @@
 /*
  * viewdiff - finds the differences between two views that are not identified.
  *
- * Both trees are walked side by side.  If the hash of a file, which is its fileprint, is the same
- * in both views, the content is unchanged, and the file is not read.  Otherwise, if the sizes are
- * the same, the file is read in both views.  If the file cannot be read, its content counts as
+ * Both trees are walked side by side.  The hash of a file is its fileprint.  If the hash is the
+ * same in both views, the content is unchanged, and the file is not read.  Otherwise, if the sizes
+ * are the same, the file is read in both views.  If the file cannot be read, its content counts as
  * unchanged only if size and mtime are the same.
  *
  * Changes are reported as treediff.h describes.  This includes renames: a deleted and an added file

@@ -30,7 +30,7 @@ struct zfsline_snapshot {
 };
 /* read a line of "zfs list -t snapshot -o name,creation,used,referenced" */
 bool zfsline_snapshot(struct str line, struct zfsline_snapshot *out);
-/* Whether a snapshot was made by zfs diff, which removes it again at its end. */
+/* Whether zfs diff has made the snapshot.  zfs diff removes such a snapshot at its end. */
 bool zfsline_is_temporary(struct str snapshot);
 
 struct zfsline_property {

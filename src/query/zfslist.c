@@ -56,7 +56,7 @@ static bool is_good(const struct zfslist *list, const struct zfslist_stamp *stam
 	return age <= MOMENT || (stamp->known && list->made_time - changed > STAMP_GRAIN);
 }
 
-/* ------------------------------------------------------------------ filling */
+/* ----------------------------------------------------------- filling a list */
 
 int zfslist_add(struct zfslist *list, const struct zfsline_snapshot *snapshot, struct err *err)
 {
@@ -156,7 +156,7 @@ int zfslist_update(struct zfslist *list, struct family *family, const char *data
 	return 0;
 }
 
-/* ------------------------------------------------------------------ reading */
+/* ----------------------------------------------------------- reading a list */
 
 static struct provider_snapshot snapshot_at(const struct zfslist *list, size_t i)
 {

@@ -22,7 +22,7 @@ struct zfslist_stamp {
 };
 
 struct zfslist {
-	struct buf names; /* each ended by a NUL */
+	struct buf names; /* the names, each ended by a NUL */
 	struct zfslist_row {
 		int64_t creation; /* ns */
 		int64_t used, referenced;

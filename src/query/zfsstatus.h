@@ -10,7 +10,7 @@
 #include "core/err.h"
 #include "query/pool.h"
 
-#define ZFSSTATUS_DEVICES_MAX 65536 /* maximum number for one pool */
+#define ZFSSTATUS_DEVICES_MAX 65536 /* maximum number of devices in one pool */
 
 /*
  * Call visit for each pool.  The texts of a pool are in 'arena' or in 'text'.  'visit' may return 1

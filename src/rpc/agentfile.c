@@ -102,7 +102,7 @@ void agentfile_close(struct agentfile *file)
 	*file = (struct agentfile){ .fd = -1 };
 }
 
-/* --- whether a host can execute it --- */
+/* --- whether a host can execute the program --- */
 
 static const struct machine {
 	unsigned elf;

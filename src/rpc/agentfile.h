@@ -1,5 +1,6 @@
 /*
- * agentfile - finds the program strata-agent of this machine, which is sent to hosts without it.
+ * agentfile - finds the program strata-agent of this machine.  The program is sent to hosts that do
+ * not have it.
  *
  * The file is identified by the SHA-256 of its content, so a host can keep it and recognise it.
  */

@@ -17,7 +17,7 @@
 #define PIECES_AT_ONCE 64
 #define DYING_MS 2000 /* time for a process to end after SIGTERM, and again after SIGKILL */
 
-/* --- starting --- */
+/* --- starting the process --- */
 
 static int start_path(
 	struct agentproc *proc, const char *path, const char *const *argv, struct err *err)
@@ -64,7 +64,7 @@ int agentproc_start(struct agentproc *proc, const char *const *argv, struct err 
 	return r < 0 ? r : start_path(proc, path.data, argv, err);
 }
 
-/* --- its streams --- */
+/* --- streams of the process --- */
 
 ssize_t agentproc_write(struct agentproc *proc, struct str bytes)
 {
@@ -108,7 +108,7 @@ void agentproc_listen(struct agentproc *proc)
 	}
 }
 
-/* --- its end --- */
+/* --- end of the process --- */
 
 /*
  * Wait until the process has ended, and meanwhile read its stderr.  Otherwise a full pipe could

@@ -1,10 +1,11 @@
 /*
  * bootstrap - brings strata-agent to a host over the stream of an SSH session, and starts it there.
  *
- * Nothing has to be installed on the host.  The command of the session is a script for sh, which is
- * the same for all hosts.  The script writes "hello" to its stdout, receives the program on its
- * stdin unless the host has the program already, and becomes the agent.  At every step each side
- * waits for the other, so no program on the host reads bytes that are meant for the next program.
+ * Nothing has to be installed on the host.  The command of the session is a script for sh.  The
+ * script is the same for all hosts.  The script writes "hello" to its stdout, receives the program
+ * on its stdin unless the host has the program already, and becomes the agent.  At every step each
+ * side waits for the other, so no program on the host reads bytes that are meant for the next
+ * program.
  *
  *	here	the arguments of the agent, one on each line
  *	there	strata-bootstrap 1 hello KERNEL MACHINE have|need|changed

@@ -22,8 +22,8 @@ struct crew_job {
 	struct crew_job *next; /* free for use by the owner of the job */
 	struct buf frame;      /* a struct crewwork_ask and its texts */
 	bool answered;         /* false: its reply is not sent */
-	int64_t since;         /* time of its arrival */
-	int64_t seconds;       /* time that it may take */
+	int64_t since;         /* time when the job arrived */
+	int64_t seconds;       /* time that the job may take */
 };
 
 struct crew_job *crew_job_new(const struct answerer_request *request, bool answered);

@@ -29,10 +29,10 @@ struct envelope {
 
 void envelope_release(struct envelope *envelope);
 /*
- * Read a line, which must stay in memory as long as the envelope.  Returns RPC_NONE, or the code of
- * the error if the line is not a request.  The members id and answered are set even after an error.
- * If the line has no usable id, 'id' is null and 'answered' is true.  If a notification has wrong
- * "params", 'answered' is false.
+ * Read a line.  The line must stay in memory as long as the envelope.  Returns RPC_NONE, or the
+ * code of the error if the line is not a request.  The members id and answered are set even after
+ * an error.  If the line has no usable id, 'id' is null and 'answered' is true.  If a notification
+ * has wrong "params", 'answered' is false.
  */
 enum rpc_code envelope_read(struct str line, struct envelope *envelope, struct err *err);
 

@@ -382,7 +382,7 @@ static int take_replies(struct hostclient *client, struct err *err)
 	return r;
 }
 
-/* --- time --- */
+/* --- time limits --- */
 
 static int64_t next_deadline(const struct hostclient *client)
 {
@@ -440,7 +440,7 @@ void hostclient_handle(struct hostclient *client)
 	refuse_late(client);
 }
 
-/* --- looking at a client --- */
+/* --- state of a client --- */
 
 size_t hostclient_pending(const struct hostclient *client)
 {
@@ -467,7 +467,7 @@ const char *hostclient_version(const struct hostclient *client)
 	return client->version;
 }
 
-/* --- one question --- */
+/* --- a single question --- */
 
 struct call {
 	bool done, failed;

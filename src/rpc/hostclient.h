@@ -1,8 +1,8 @@
 /*
  * hostclient - asks the agent of one host, with several requests at a time.
  *
- * There is at most one connection, which is opened when the first request comes.  If the connection
- * is lost, the client connects again.  Then it sends the unanswered requests once more, if their
+ * There is at most one connection.  The first request opens the connection.  If the connection is
+ * lost, the client connects again.  Then it sends the unanswered requests once more, if their
  * methods only read.  A request that may have written, such as restore_file, is answered with an
  * error instead.  The agent may have carried it out, so it is never sent twice.
  *

@@ -40,7 +40,7 @@ struct hostlink {
 	int64_t begun, heard;
 };
 
-/* --- opening --- */
+/* --- opening a link --- */
 
 static int check_agent_options(const struct param_texts *options, struct err *err)
 {
@@ -254,7 +254,7 @@ int hostlink_refuse_line(struct hostlink *link, struct str line, struct err *err
 	return give_up(link, err);
 }
 
-/* --- writing --- */
+/* --- writing to the host --- */
 
 /* The time limit for sending the program is long enough for a connection of this speed. */
 #define SLOWEST_BYTES_PER_MS 8
@@ -337,7 +337,7 @@ static int write_some(struct hostlink *link, struct err *err)
 	return 0;
 }
 
-/* --- reading --- */
+/* --- reading from the host --- */
 
 static int take_bootstrap_line(struct hostlink *link, struct str line, struct err *err)
 {

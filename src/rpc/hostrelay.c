@@ -14,7 +14,7 @@
 /* A request that the host has not answered. */
 struct passed {
 	uint64_t tag;
-	struct buf id; /* as the peer wrote it */
+	struct buf id; /* the id as the peer wrote it */
 };
 
 struct relay {
