@@ -25,8 +25,8 @@
 /* An emptied log may keep this many bytes, which is more than LOG_PAGES_CLOSED pages. */
 #define LOG_KEPT (1 << 20)
 /*
- * SQLite truncates the index of its log (the -shm file) to this size when the index becomes
- * invalid.  No other file is truncated to this size.
+ * SQLite truncates the index of its log (the -shm file) to this size to make the index invalid.  No
+ * other file is truncated to this size.
  */
 #define INDEX_CUT 3
 #define INDEX_KEPT (64 << 10)
