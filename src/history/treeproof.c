@@ -348,8 +348,8 @@ static int check_object(
 }
 
 /*
- * Check an object that the object of the innermost frame refers to.  Do nothing if the same claim
- * about the object was checked before.
+ * Check an object that the object of the innermost frame refers to.  A sound object is not checked
+ * again if the same claim about it was checked before.
  */
 static int enter_object(struct treeproof *proof, const struct claim *claim, struct err *err)
 {
