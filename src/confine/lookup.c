@@ -88,6 +88,8 @@ static _Noreturn void keep(const struct keeper *keeper, int socket)
 	(void)signal(SIGCHLD, SIG_IGN);
 	while (message_receive(KEPT, &request, sizeof(request), &answer, 1, -1) == 1) {
 		request.name[sizeof(request.name) - 1] = '\0';
+		if (!*request.name)
+			continue; /* a descriptor to hold until this process ends */
 		if (child_fork() == 0)
 			find_and_exit(keeper, &request, answer);
 		close_fd(&answer);
@@ -132,13 +134,20 @@ int lookup_ask(const struct lookup *lookup, const char *name)
 	struct request request = { "" };
 	int ends[2];
 
-	if (len >= sizeof(request.name) || pipe2(ends, O_CLOEXEC) < 0)
+	if (!len || len >= sizeof(request.name) || pipe2(ends, O_CLOEXEC) < 0)
 		return -1;
 	owned_fd int ours = ends[0], theirs = ends[1];
 	memcpy(request.name, name, len);
 	if (message_send(lookup->socket, &request, sizeof(request), &theirs, 1) < 0)
 		return -1;
 	return take_fd(&ours);
+}
+
+void lookup_hold(const struct lookup *lookup, int fd)
+{
+	const struct request request = { "" };
+
+	(void)message_send(lookup->socket, &request, sizeof(request), &fd, 1);
 }
 
 int lookup_take(int fd, struct lookup_found *out)

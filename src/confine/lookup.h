@@ -50,6 +50,11 @@ void lookup_end(struct lookup *lookup);
  */
 int lookup_ask(const struct lookup *lookup, const char *name);
 /*
+ * Let the keeper hold a copy of a descriptor until it ends.  So this process does not wait for the
+ * kernel to free the file when it ends.
+ */
+void lookup_hold(const struct lookup *lookup, int fd);
+/*
  * Read the addresses that have arrived at the descriptor of lookup_ask.  Returns -1 with errno on
  * failure.
  */

@@ -185,6 +185,11 @@ static int listen_for_attempts(struct proxy *proxy, struct err *err)
 	proxy->attempts = netspace_watch(proxy->space, err);
 	if (proxy->attempts < 0)
 		return proxy->attempts;
+	/*
+	 * The kernel takes some 10 ms to free this socket.  strata waits for the end of the warden,
+	 * but not for that of the process that looks up names.
+	 */
+	resolver_hold(proxy->resolver, proxy->attempts);
 	proxy->attempts_event =
 		(struct poller_event){ .fd = -1, .ready = note_attempts, .arg = proxy };
 	return poller_add(proxy->poller, &proxy->attempts_event, proxy->attempts, POLLER_READ, err);

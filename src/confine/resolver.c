@@ -225,6 +225,11 @@ void resolver_ask(struct resolver *resolver, const char *text, struct resolver_w
 	begin_needed(resolver);
 }
 
+void resolver_hold(const struct resolver *resolver, int fd)
+{
+	lookup_hold(&resolver->lookup, fd);
+}
+
 void resolver_cancel(struct resolver_wait *wait)
 {
 	if (!wait->name)

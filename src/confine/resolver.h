@@ -35,3 +35,5 @@ void resolver_free(struct resolver *resolver);
 /* Call wait->found when the addresses are known.  This may happen before resolver_ask returns. */
 void resolver_ask(struct resolver *resolver, const char *name, struct resolver_wait *wait);
 void resolver_cancel(struct resolver_wait *wait);
+/* As lookup_hold. */
+void resolver_hold(const struct resolver *resolver, int fd);

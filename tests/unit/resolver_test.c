@@ -175,6 +175,22 @@ static void runs_few_processes_and_answers_all(void **state)
 	assert_int_equal(fixture.answers[RESOLVER_NAMES_MAX].n, 5);
 }
 
+static void holds_a_descriptor_until_it_ends(void **state)
+{
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	struct pollfd reader = { .fd = ends[0] };
+	resolver_hold(fixture.resolver, ends[1]);
+	close(ends[1]);
+	assert_int_equal(poll(&reader, 1, 100), 0);
+	resolver_free(fixture.resolver);
+	fixture.resolver = NULL;
+	assert_int_equal(poll(&reader, 1, 5000), 1);
+	assert_int_equal(reader.revents, POLLHUP);
+	close(ends[0]);
+}
+
 static void uses_the_resolver_of_the_machine(void **state)
 {
 	union netspace_address out[2];
@@ -238,6 +254,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(tells_nobody_who_has_gone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			runs_few_processes_and_answers_all, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			holds_a_descriptor_until_it_ends, set_up, tear_down),
 		cmocka_unit_test(uses_the_resolver_of_the_machine),
 		cmocka_unit_test(gives_names_addresses_of_their_own),
 		cmocka_unit_test(knows_no_other_addresses),
