@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "core/at.h"
@@ -12,14 +13,13 @@
 #define STUB_VALUE "1"
 #define STUB_VALUE_MAX 8
 
-int stub_mark(int dirfd, const char *name)
+int stub_mark(int fd)
 {
 	const struct timespec times[] = { { .tv_nsec = UTIME_OMIT }, { STUB_SECOND, 0 } };
-	int r = at_xattr_set(dirfd, name, STUB_XATTR, STUB_VALUE, sizeof(STUB_VALUE) - 1);
 
-	if (r < 0)
-		return r;
-	return utimensat(dirfd, name, times, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+	if (fsetxattr(fd, STUB_XATTR, STUB_VALUE, sizeof(STUB_VALUE) - 1, 0) < 0)
+		return -errno;
+	return futimens(fd, times) < 0 ? -errno : 0;
 }
 
 bool stub_has_size(const struct statx *stx)

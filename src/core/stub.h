@@ -24,8 +24,11 @@
 
 /* Whether a file has the size of a stub. */
 bool stub_has_size(const struct statx *stx);
-/* Give the mark of a stub to a file or directory that was just made. */
-int stub_mark(int dirfd, const char *name);
+/*
+ * Give the mark of a stub to a file or directory that was just made.  The descriptor may be for
+ * reading only.
+ */
+int stub_mark(int fd);
 /*
  * Whether a name is a stub, or was a stub a moment ago.  stx is the result of at_name_stat for the
  * name.

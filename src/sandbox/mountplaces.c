@@ -62,8 +62,23 @@ int mountplaces_open(int root_fd, const struct mountplace *dir, struct err *err)
 	return at_open(root_fd, *dir->path ? dir->path : ".", O_PATH | O_DIRECTORY, err);
 }
 
+int mountplaces_enter(struct mountplaces_walk *walk, const struct mountplace *dir, struct err *err)
+{
+	if (walk->fd >= 0 && walk->last == dir)
+		return walk->fd;
+	close_fd(&walk->fd);
+	walk->fd = mountplaces_open(walk->root, dir, err);
+	walk->last = dir;
+	return walk->fd;
+}
+
+void mountplaces_leave(struct mountplaces_walk *walk)
+{
+	close_fd(&walk->fd);
+}
+
 /* Look up the file of a place.  If this fails, the place counts as missing. */
-static void look_at(struct mountplace *place, struct arena *arena, int root_fd)
+static void look_at(struct mountplace *place, struct arena *arena, struct mountplaces_walk *walk)
 {
 	const struct mountplace *dir = place->parent;
 	struct err ignored = { 0 };
@@ -73,7 +88,7 @@ static void look_at(struct mountplace *place, struct arena *arena, int root_fd)
 	place->type = 0;
 	if (!S_ISDIR(dir->type))
 		return;
-	owned_fd int fd = mountplaces_open(root_fd, dir, &ignored);
+	int fd = mountplaces_enter(walk, dir, &ignored);
 	if (fd < 0 || at_name_stat(fd, place->name, &stx) < 0)
 		return;
 	place->type = stx.stx_mode & S_IFMT;
@@ -86,8 +101,8 @@ static void look_at(struct mountplace *place, struct arena *arena, int root_fd)
 		place->target = arena_strdup(arena, target);
 }
 
-static struct mountplace *step(
-	struct mountplace *at, struct arena *arena, int root_fd, const char *name, size_t len)
+static struct mountplace *step(struct mountplace *at, struct arena *arena,
+	struct mountplaces_walk *walk, const char *name, size_t len)
 {
 	struct mountplace *place = find_entry(at, name, len);
 
@@ -98,7 +113,7 @@ static struct mountplace *step(
 	if (!place)
 		place = add_entry(at, arena, name, len);
 	if (!place->type)
-		look_at(place, arena, root_fd);
+		look_at(place, arena, walk);
 	return place;
 }
 
@@ -108,8 +123,8 @@ static void note_link(struct mountplace *link, unsigned kinds)
 	link->locked_link |= (kinds & ~SHOWS) != 0;
 }
 
-int mountplaces_add(struct mountplace *root, struct arena *arena, int root_fd, const char *path,
-	unsigned kinds, struct mountplace **out, struct err *err)
+int mountplaces_add_on(struct mountplaces_walk *walk, struct mountplace *root, struct arena *arena,
+	const char *path, unsigned kinds, struct mountplace **out, struct err *err)
 {
 	owned(buf_release) struct buf rest = { .max = 64 * PATH_MAX };
 	struct mountplace *at = root;
@@ -120,7 +135,7 @@ int mountplaces_add(struct mountplace *root, struct arena *arena, int root_fd, c
 	while (!rest.overflowed && used < rest.len) {
 		const char *name = rest.data + used;
 		size_t len = strcspn(name, "/");
-		struct mountplace *next = step(at, arena, root_fd, name, len);
+		struct mountplace *next = step(at, arena, walk, name, len);
 
 		used += len + (name[len] == '/');
 		if (!S_ISLNK(next->type)) {
@@ -142,6 +157,14 @@ int mountplaces_add(struct mountplace *root, struct arena *arena, int root_fd, c
 		return err_set(err, ERR_LIMIT, "the path '%.100s...' is too long", path);
 	*out = at;
 	return 0;
+}
+
+int mountplaces_add(struct mountplace *root, struct arena *arena, int root_fd, const char *path,
+	unsigned kinds, struct mountplace **out, struct err *err)
+{
+	owned(mountplaces_leave) struct mountplaces_walk walk = MOUNTPLACES_WALK(root_fd);
+
+	return mountplaces_add_on(&walk, root, arena, path, kinds, out, err);
 }
 
 struct mountplace *mountplaces_find(struct mountplace *root, const char *path)

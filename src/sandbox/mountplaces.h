@@ -36,6 +36,26 @@ struct mountplace {
 	int tree;     /* the mount of the place, until it is attached; else -1 */
 };
 
+/*
+ * Opens directories of places, and keeps the last one open.  Places that follow each other mostly
+ * lie in the same directory.  A directory stays the one that it was when it was opened, so a walk
+ * lasts only as long as no mount is attached above the places that it still meets.
+ */
+struct mountplaces_walk {
+	int root; /* borrowed */
+	const struct mountplace *last;
+	int fd; /* the directory 'last'; -1: none */
+};
+
+#define MOUNTPLACES_WALK(root_fd) ((struct mountplaces_walk){ (root_fd), NULL, -1 })
+
+/*
+ * Open the directory of a place, looked up below the root of the walk.  The descriptor belongs to
+ * the walk, and is valid until the next call.
+ */
+int mountplaces_enter(struct mountplaces_walk *walk, const struct mountplace *dir, struct err *err);
+void mountplaces_leave(struct mountplaces_walk *walk); /* for owned() */
+
 /* Make a tree that has only the root.  The arena owns the tree. */
 struct mountplace *mountplaces_new(struct arena *arena);
 /*
@@ -45,6 +65,9 @@ struct mountplace *mountplaces_new(struct arena *arena);
  */
 int mountplaces_add(struct mountplace *root, struct arena *arena, int root_fd, const char *path,
 	unsigned kinds, struct mountplace **out, struct err *err);
+/* As mountplaces_add, for one of many paths. */
+int mountplaces_add_on(struct mountplaces_walk *walk, struct mountplace *root, struct arena *arena,
+	const char *path, unsigned kinds, struct mountplace **out, struct err *err);
 /* Returns the place of a path, or NULL if it is not in the tree. */
 struct mountplace *mountplaces_find(struct mountplace *root, const char *path);
 

@@ -57,14 +57,16 @@ static int open_root(struct err *err)
 static int find_places(
 	const struct mountplan *plan, int root, struct mountplan_made *made, struct err *err)
 {
+	owned(mountplaces_leave) struct mountplaces_walk walk = MOUNTPLACES_WALK(root);
+
 	made->places = mountplaces_new(&made->arena);
 	for (size_t i = 0; i < plan->n; i++) {
 		const struct mountplan_entry *entry = &plan->list[i];
 		unsigned bit = MOUNTPLACES_BIT(entry->kind);
 		struct mountplace *place;
 
-		if (mountplaces_add(
-			    made->places, &made->arena, root, entry->path, bit, &place, err) < 0)
+		if (mountplaces_add_on(
+			    &walk, made->places, &made->arena, entry->path, bit, &place, err) < 0)
 			return -(int)err->code;
 		if (!place->parent && bit & (BIT(MASK) | BIT(PRIVATE)))
 			bit = BIT(ROOT);
@@ -128,10 +130,10 @@ static int restrict_tree(
 	return 0;
 }
 
-static int copy_place(
-	struct mountplace *root, struct mountplace *place, int root_fd, struct err *err)
+static int copy_place(struct mountplace *root, struct mountplace *place,
+	struct mountplaces_walk *walk, struct err *err)
 {
-	owned_fd int dir = mountplaces_open(root_fd, place->parent, err);
+	int dir = mountplaces_enter(walk, place->parent, err);
 
 	if (dir < 0)
 		return dir;
@@ -168,13 +170,14 @@ static bool is_mask(const struct mountplace *place)
 static int make_trees(
 	struct mountplan_made *made, struct mountplace *top, int root_fd, struct err *err)
 {
+	owned(mountplaces_leave) struct mountplaces_walk walk = MOUNTPLACES_WALK(root_fd);
 	int r = 0;
 
 	for (struct mountplace *one = top; one && r >= 0; one = mountplaces_next(one, top)) {
 		if (!one->mounted || is_mask(one) || (!one->parent && !one->hidden))
 			continue;
 		r = one->hidden ? make_directory(made, one, err)
-				: copy_place(made->places, one, root_fd, err);
+				: copy_place(made->places, one, &walk, err);
 	}
 	return r;
 }
@@ -278,9 +281,9 @@ static int make_masks(
 
 /* ----------------------------------------------------------------- attaching */
 
-static int attach_place(struct mountplace *place, int root, struct err *err)
+static int attach_place(struct mountplace *place, struct mountplaces_walk *walk, struct err *err)
 {
-	owned_fd int dir = mountplaces_open(root, place->parent, err);
+	int dir = mountplaces_enter(walk, place->parent, err);
 
 	if (dir < 0)
 		return dir;
@@ -290,14 +293,18 @@ static int attach_place(struct mountplace *place, int root, struct err *err)
 	return 0;
 }
 
-/* Attach all mounts that were made below the place 'top'. */
+/*
+ * Attach all mounts that were made below the place 'top'.  A directory has its own mount before it
+ * is entered, since it comes before its entries.
+ */
 static int attach_below(struct mountplace *top, int root, struct err *err)
 {
+	owned(mountplaces_leave) struct mountplaces_walk walk = MOUNTPLACES_WALK(root);
 	int r = 0;
 
 	for (struct mountplace *one = top; one && r >= 0; one = mountplaces_next(one, top))
 		if (one != top && one->tree >= 0)
-			r = attach_place(one, root, err);
+			r = attach_place(one, &walk, err);
 	return r;
 }
 

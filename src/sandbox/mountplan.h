@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "core/arena.h"
@@ -79,13 +80,21 @@ struct mountplan {
 	void *arg;
 };
 
+/* A directory that contains stubs, opened before the plan was applied. */
+struct mountplan_stub_dir {
+	const struct mountplace *place;
+	int fd;
+	bool changed;        /* stubs were made or removed since 'before' was read */
+	struct statx before; /* the times of the directory are set back to these */
+};
+
 /*
  * A directory or file that a plan has made as a mount point, or that it shares with another plan.
  */
 struct mountplan_stub {
 	const char *path;
-	int dir; /* directory that contains the stub, opened before the plan was applied */
-	int fd;  /* descriptor of the stub */
+	struct mountplan_stub_dir *dir;
+	int fd; /* descriptor of the stub */
 	const char *name;
 	bool is_dir;
 };
@@ -99,6 +108,8 @@ struct mountplan_made {
 	struct err unexplained; /* reason why masks are empty; code 0: they are not */
 	struct mountplan_stub *stubs;
 	size_t n_stubs;
+	struct mountplan_stub_dir *stub_dirs;
+	size_t n_stub_dirs;
 	bool stubs_removed;
 	int64_t private_bytes; /* this and the next three members are those of the plan */
 	unsigned owner;

@@ -66,9 +66,10 @@ static int prove_flags(const struct mountplace *place, int fd, struct err *err)
 	return 0;
 }
 
-static int prove_place(const struct mountplace *place, int root, struct err *err)
+static int prove_place(
+	const struct mountplace *place, struct mountplaces_walk *walk, struct err *err)
 {
-	owned_fd int dir = mountplaces_open(root, place->parent ? place->parent : place, err);
+	int dir = mountplaces_enter(walk, place->parent ? place->parent : place, err);
 
 	if (dir < 0)
 		return dir;
@@ -93,10 +94,11 @@ static bool is_seen(const struct mountplace *place)
 
 int mountproof_run(struct mountplace *places, int root, struct err *err)
 {
+	owned(mountplaces_leave) struct mountplaces_walk walk = MOUNTPLACES_WALK(root);
 	int r = 0;
 
 	for (struct mountplace *one = places; one && r >= 0; one = mountplaces_next(one, places))
 		if (is_seen(one))
-			r = prove_place(one, root, err);
+			r = prove_place(one, &walk, err);
 	return r;
 }

@@ -23,25 +23,34 @@
 #define DIR_MODE 0555 /* some programs fail if they cannot list a directory */
 #define FILE_MODE 0444
 #define WAY_MODE 0755
+#define TRIES_MAX 100 /* of making a name that other plans make and remove */
 
-static bool make_file(int dir, const char *name, const char *text)
+static int open_name(int dir, const char *name)
 {
-	if (mknodat(dir, name, S_IFREG | FILE_MODE, 0) < 0)
-		return false;
-	owned_fd int fd = *text ? at_name_open(dir, name, O_WRONLY | O_NONBLOCK) : -1;
-	/* Without the text, git fails.  That is better than git using another repository. */
-	if (fd >= 0)
-		(void)at_write_all(fd, text, strlen(text));
-	return true;
+	return at_name_open(dir, name, O_RDONLY | O_NONBLOCK);
 }
 
-/*
- * Make a directory, or a file with this text.  Returns false with errno if the name cannot be made.
- * In that case programs cannot make the name either.
- */
-static bool make_name(int dir, const char *name, bool is_dir, const char *text)
+static int make_directory(int dir, const char *name)
 {
-	return is_dir ? mkdirat(dir, name, DIR_MODE) == 0 : make_file(dir, name, text);
+	if (mkdirat(dir, name, DIR_MODE) < 0)
+		return -errno;
+	int fd = open_name(dir, name);
+	/* An error that make_stub would ignore must not leave the name unprotected. */
+	return fd < 0 ? -EIO : fd;
+}
+
+static int make_file(int dir, const char *name, const char *text)
+{
+	const int access = *text ? O_RDWR : O_RDONLY;
+	struct err why = { 0 };
+	int fd = at_create(dir, name, access | O_EXCL | O_NONBLOCK, FILE_MODE, &why);
+
+	if (fd < 0)
+		return why.errno_value ? -why.errno_value : -EIO;
+	/* Without the text, git fails.  That is better than git using another repository. */
+	if (*text)
+		(void)at_write_all(fd, text, strlen(text));
+	return fd;
 }
 
 /*
@@ -97,78 +106,105 @@ static bool lock_byte(int file, off_t byte, short type, bool wait)
 
 /* -------------------------------------------------------------------- making */
 
-static int add_stub(
-	struct mountplan_made *made, const struct mountplace *place, int *dir, struct err *err)
+/* Returns the directory of a place, and opens it if this is the first stub there. */
+static struct mountplan_stub_dir *enter_dir(
+	struct mountplan_made *made, int root, const struct mountplace *dir, struct err *err)
 {
-	owned_fd int fd = at_name_open(*dir, place->name, O_RDONLY | O_NONBLOCK);
-
+	for (size_t i = made->n_stub_dirs; i--;)
+		if (made->stub_dirs[i].place == dir)
+			return &made->stub_dirs[i];
+	int fd = mountplaces_open(root, dir, err);
 	if (fd < 0)
-		return err_errno(err, "open '/%s'", place->path);
+		return NULL;
+	struct mountplan_stub_dir *entered = &made->stub_dirs[made->n_stub_dirs++];
+	*entered = (struct mountplan_stub_dir){ .place = dir, .fd = fd };
+	return entered;
+}
+
+/* Read the times of a directory before its first change. */
+static int begin_change(struct mountplan_stub_dir *dir)
+{
+	int r = dir->changed ? 0 : at_fd_stat(dir->fd, &dir->before);
+
+	dir->changed = r == 0;
+	return r;
+}
+
+/* Set back the times of all directories that were changed. */
+static void end_changes(struct mountplan_made *made)
+{
+	for (size_t i = 0; i < made->n_stub_dirs; i++) {
+		struct mountplan_stub_dir *dir = &made->stub_dirs[i];
+
+		if (dir->changed)
+			stub_keep_times(dir->fd, &dir->before);
+		dir->changed = false;
+	}
+}
+
+/* Add a stub to the list.  The descriptor fd is taken over. */
+static int add_stub(struct mountplan_made *made, struct mountplan_stub_dir *dir,
+	const struct mountplace *place, int *fd, struct err *err)
+{
 	if (!lock_byte(made->stub_locks, byte_of(place->path), F_RDLCK, true))
 		return err_errno(err, "lock '/%s'", place->path);
 	made->stubs[made->n_stubs++] = (struct mountplan_stub){
 		.path = place->path,
-		.dir = take_fd(dir),
-		.fd = take_fd(&fd),
+		.dir = dir,
+		.fd = take_fd(fd),
 		.name = place->name,
 		.is_dir = S_ISDIR(place->type),
 	};
 	return 0;
 }
 
-/* Make a missing place.  The directory that contains the place must exist. */
-static int make_stub(
-	struct mountplan_made *made, int root, struct mountplace *place, struct err *err)
+/* Make a missing place.  Returns 1 if a file of that name has appeared meanwhile. */
+static int make_stub(struct mountplan_made *made, struct mountplan_stub_dir *dir,
+	struct mountplace *place, struct err *err)
 {
 	const bool leads_on = !(place->planned & STUBS);
 	const bool is_dir = leads_on || !(place->planned & (BIT(STUB_FILE) | BIT(STUB_DOT)));
 	const char *text = place->planned & BIT(STUB_DOT) ? STUB_DOT_TEXT : "";
-	struct statx stx;
-	owned_fd int dir = mountplaces_open(root, place->parent, err);
+	int r = begin_change(dir);
 
-	if (dir < 0)
-		return dir;
-	int r = at_fd_stat(dir, &stx);
 	if (r < 0)
-		return err_number(err, -r, "look at '/%s'", place->parent->path);
-	if (!make_name(dir, place->name, is_dir, text)) {
-		if (errno == EROFS || errno == EACCES || errno == EPERM)
-			return 0;
-		return err_errno(err, "make '/%s', which shall not be made inside", place->path);
-	}
+		return err_number(err, -r, "look at '/%s'", dir->place->path);
+	owned_fd int fd = is_dir ? make_directory(dir->fd, place->name)
+				 : make_file(dir->fd, place->name, text);
+	if (fd == -EEXIST)
+		return 1;
+	if (fd == -EROFS || fd == -EACCES || fd == -EPERM)
+		return 0; /* programs cannot make the name either */
+	if (fd < 0)
+		return err_number(
+			err, -fd, "make '/%s', which shall not be made inside", place->path);
 	if (leads_on)
-		open_up(dir, place->name, &stx);
-	(void)stub_mark(dir, place->name);
-	stub_keep_times(dir, &stx);
+		open_up(dir->fd, place->name, &dir->before);
+	(void)stub_mark(fd);
 	place->type = is_dir ? S_IFDIR : S_IFREG;
-	return add_stub(made, place, &dir, err);
+	return add_stub(made, dir, place, &fd, err);
 }
 
 /*
  * If an existing name is a stub of another plan, hold the lock for this plan, too, since the other
- * plan may end first.
+ * plan may end first.  Returns 1 if the name has gone meanwhile.
  */
-static int share_stub(
-	struct mountplan_made *made, int root, struct mountplace *place, struct err *err)
+static int share_stub(struct mountplan_made *made, struct mountplan_stub_dir *dir,
+	const struct mountplace *place, struct err *err)
 {
-	owned_fd int dir = mountplaces_open(root, place->parent, err);
+	owned_fd int fd = open_name(dir->fd, place->name);
 
-	if (dir < 0)
-		return dir;
-	owned_fd int fd = at_name_open(dir, place->name, O_RDONLY | O_NONBLOCK);
-	return fd >= 0 && is_marked(fd) ? add_stub(made, place, &dir, err) : 0;
+	if (fd == -ENOENT)
+		return 1;
+	return fd >= 0 && is_marked(fd) ? add_stub(made, dir, place, &fd, err) : 0;
 }
 
 /* Look up a place again, since other plans may have made or removed stubs after it was found. */
-static int look_again(int root, struct mountplace *place, struct err *err)
+static void look_again(const struct mountplan_stub_dir *dir, struct mountplace *place)
 {
-	owned_fd int dir = mountplaces_open(root, place->parent, err);
 	struct statx stx;
 
-	if (dir < 0)
-		return dir;
-	place->type = at_name_stat(dir, place->name, &stx) == 0 ? stx.stx_mode & S_IFMT : 0;
-	return 0;
+	place->type = at_name_stat(dir->fd, place->name, &stx) == 0 ? stx.stx_mode & S_IFMT : 0;
 }
 
 /*
@@ -185,9 +221,20 @@ static int hold_place(
 		return -(int)err->code;
 	if (!S_ISDIR(place->parent->type))
 		return 0;
-	if (look_again(root, place, err) < 0)
+	struct mountplan_stub_dir *dir = enter_dir(made, root, place->parent, err);
+	if (!dir)
 		return -(int)err->code;
-	return place->type ? share_stub(made, root, place, err) : make_stub(made, root, place, err);
+	if (place->type)
+		look_again(dir, place);
+	for (int i = 0; i < TRIES_MAX; i++) {
+		int r = place->type ? share_stub(made, dir, place, err)
+				    : make_stub(made, dir, place, err);
+
+		if (r <= 0)
+			return r;
+		look_again(dir, place);
+	}
+	return err_set(err, ERR_BUSY, "'/%s' is made and removed by other programs", place->path);
 }
 
 /* Whether a place needs a stub.  Where programs cannot write anyway, no stub is needed. */
@@ -214,12 +261,15 @@ static size_t count_places(struct mountplace *root)
 static int make_stubs(struct mountplan_made *made, int root, struct err *err)
 {
 	struct mountplace *places = made->places;
+	const size_t n = count_places(places);
 	int r = 0;
 
-	made->stubs = arena_alloc(&made->arena, count_places(places) * sizeof(*made->stubs));
+	made->stubs = arena_alloc(&made->arena, n * sizeof(*made->stubs));
+	made->stub_dirs = arena_alloc(&made->arena, n * sizeof(*made->stub_dirs));
 	for (struct mountplace *one = places; one && r >= 0; one = mountplaces_next(one, places))
 		if (needs_stub(one))
 			r = hold_place(made, root, one, err);
+	end_changes(made);
 	mountplaces_decide(places);
 	return r;
 }
@@ -257,7 +307,7 @@ static bool is_untouched(const struct mountplan_stub *stub)
 {
 	struct statx named, opened;
 
-	return at_name_stat(stub->dir, stub->name, &named) == 0 &&
+	return at_name_stat(stub->dir->fd, stub->name, &named) == 0 &&
 	       at_fd_stat(stub->fd, &opened) == 0 && named.stx_ino == opened.stx_ino &&
 	       (stub->is_dir || stub_has_size(&named));
 }
@@ -265,15 +315,8 @@ static bool is_untouched(const struct mountplan_stub *stub)
 static void remove_stub(const struct mountplan_stub *stub)
 {
 	if (!is_untouched(stub) ||
-		unlinkat(stub->dir, stub->name, stub->is_dir ? AT_REMOVEDIR : 0) < 0)
+		unlinkat(stub->dir->fd, stub->name, stub->is_dir ? AT_REMOVEDIR : 0) < 0)
 		(void)fremovexattr(stub->fd, STUB_XATTR);
-}
-
-static bool are_siblings(const struct mountplan_stub *a, const struct mountplan_stub *b)
-{
-	size_t dir = strlen(a->path) - strlen(a->name);
-
-	return dir == strlen(b->path) - strlen(b->name) && !memcmp(a->path, b->path, dir);
 }
 
 /*
@@ -284,9 +327,6 @@ void mountstub_remove_all(struct mountplan_made *made)
 {
 	if (made->stubs_removed)
 		return;
-	struct statx before;
-	bool known = false;
-
 	made->stubs_removed = true;
 	(void)lock_byte(made->stub_locks, CHANGING, F_WRLCK, true);
 	/* Go backwards, since a directory was made before its entries. */
@@ -294,28 +334,20 @@ void mountstub_remove_all(struct mountplan_made *made)
 		const struct mountplan_stub *stub = &made->stubs[i];
 		off_t byte = byte_of(stub->path);
 
-		/*
-		 * Stubs of one directory mostly follow each other, so the directory's times are set
-		 * back once.
-		 */
-		if (!known)
-			known = at_fd_stat(stub->dir, &before) == 0;
-		if (known && lock_byte(made->stub_locks, byte, F_WRLCK, false))
+		if (lock_byte(made->stub_locks, byte, F_WRLCK, false) &&
+			begin_change(stub->dir) == 0)
 			remove_stub(stub);
 		(void)lock_byte(made->stub_locks, byte, F_UNLCK, false);
-		if (known && (!i || !are_siblings(stub, stub - 1))) {
-			stub_keep_times(stub->dir, &before);
-			known = false;
-		}
 	}
+	end_changes(made);
 	(void)lock_byte(made->stub_locks, CHANGING, F_UNLCK, false);
 }
 
 void mountstub_close_all(struct mountplan_made *made)
 {
-	for (size_t i = 0; i < made->n_stubs; i++) {
-		close_fd(&made->stubs[i].dir);
+	for (size_t i = 0; i < made->n_stubs; i++)
 		close_fd(&made->stubs[i].fd);
-	}
-	made->n_stubs = 0;
+	for (size_t i = 0; i < made->n_stub_dirs; i++)
+		close_fd(&made->stub_dirs[i].fd);
+	made->n_stubs = made->n_stub_dirs = 0;
 }
