@@ -7,7 +7,7 @@
 #include "ops/requests.h"
 #include "ops/table.h"
 
-#define TABLE_MAX 16 /* maximum number of candidates in the table while they run */
+#define TABLE_MAX 16 /* maximum number of candidates that the table shows */
 #define STATUS_NO_WINNER 1
 #define STATUS_SIGNAL 128
 

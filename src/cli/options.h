@@ -1,6 +1,6 @@
 /*
- * options - fills the request of an operation from a command line, by the operation's list of
- * parameters.
+ * options - fills the request of an operation from a command line, according to the operation's
+ * list of parameters.
  */
 #pragma once
 #include <stdbool.h>

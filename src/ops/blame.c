@@ -1,7 +1,7 @@
 /*
- * blame - find the node that last changed a path, and the command that made the change, if it is
- * known.  For a text file, also find the node that each line comes from.  Only HEAD and its
- * ancestors are searched.
+ * blame - find the node that last changed a path, and the command that made the change, if the
+ * command is known.  For a text file, also find the node that each line comes from.  Only HEAD and
+ * its ancestors are searched.
  */
 #include "ops/refview.h"
 #include "ops/requests.h"

@@ -3,9 +3,9 @@
 #include "ops/requests.h"
 
 /*
- * Copy the file or directory 'host' of the host to a path of the live tree.  If 'host' is "-", copy
+ * Copy 'host', a file or directory of the host, to a path of the live tree.  If 'host' is "-", copy
  * standard input.  The content is read into the store first.  Then the live tree is turned into a
- * tree that contains the copy, as restore does.
+ * tree that contains the copy, as 'restore' does.
  */
 int copyin_run(struct op_context *ctx, const char *host, struct str path, struct cp_result *result,
 	struct err *err);

@@ -3,9 +3,9 @@
 #include "ops/requests.h"
 
 /*
- * Copy a path of a tree to the path 'host' of the host, or to standard output if 'host' is "-".
- * Each file is written under a temporary name and then renamed, so that no program sees half a
- * file.
+ * Copy a path of a tree to 'host', which is a path of the host.  If 'host' is "-", copy to standard
+ * output.  Each file is written under a temporary name and then renamed, so that no program sees
+ * half a file.
  */
 int copyout_run(struct op_context *ctx, const struct hash *tree, struct str path, const char *host,
 	struct cp_result *result, struct err *err);

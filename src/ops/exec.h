@@ -1,4 +1,4 @@
-/* exec - run a command in the environment, for exec, shell and tournament. */
+/* exec - run a command in the environment, for 'exec', 'shell' and 'tournament'. */
 #pragma once
 #include "ops/requests.h"
 

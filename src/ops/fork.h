@@ -1,4 +1,4 @@
-/* fork - make workspaces at a node, for fork and tournament. */
+/* fork - make workspaces at a node, for the operations 'fork' and 'tournament'. */
 #pragma once
 #include "ops/requests.h"
 

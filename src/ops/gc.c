@@ -135,7 +135,7 @@ static int mark_workspace(void *arg, const struct history_workspace *row, struct
 	return r < 0 ? err_context(err, "workspace '%s'", row->name) : 0;
 }
 
-/* Rename a live tree that has no workspace, because a command was killed. */
+/* Rename a live tree without a workspace.  A killed command leaves such a live tree. */
 static int sweep_stray(void *arg, int dirfd, const char *name, struct err *err)
 {
 	struct op_context *ctx = arg;

@@ -37,5 +37,5 @@ int newnode_commit_row(struct op_context *ctx, const struct newnode *commit, str
  */
 int newnode_summarise(struct op_context *ctx, struct node *node, const struct hash *before,
 	const char *label, struct err *err);
-/* Returns the binds of programs as a node stores binds.  The list is in arena. */
+/* Returns the binds of programs in the form of a node's binds.  The list is in arena. */
 struct node_bind *newnode_binds(const struct bindspecs *binds, struct arena *arena);

@@ -28,12 +28,12 @@ struct progress {
 /* Report the counters of ctx->env's workspace until progress_end. */
 void progress_begin(struct progress *progress, struct op_context *ctx, const char *stage);
 /*
- * Report other work in the same way.  The function 'done' is called in another thread.  It returns
- * the part of 'total' that is done.
+ * Report other work, as progress_begin does.  The function 'done' is called in another thread.  It
+ * returns the part of 'total' that is done.
  */
 void progress_begin_work(struct progress *progress, struct op_context *ctx, const char *stage,
 	uint64_t (*done)(void *arg), void *arg, uint64_t total);
-/* Report work that increments *count up to total, in the same way. */
+/* Report work that increments *count up to 'total', as progress_begin does. */
 void progress_begin_count(struct progress *progress, struct op_context *ctx, const char *stage,
 	_Atomic uint64_t *count, uint64_t total);
 void progress_end(struct progress *progress);

@@ -389,7 +389,7 @@ struct status_result {
 	const struct history_workspace *workspace;
 	const char *work_path;
 	uint64_t dirty;
-	uint64_t drift; /* entries of a base in place that were changed outside of strata */
+	uint64_t drift; /* entries of the base that were changed outside of strata */
 	struct treediff_counts changes;
 	const struct node_path *paths;
 	size_t n_paths;

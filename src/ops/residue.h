@@ -8,8 +8,8 @@
 #include "ops/env.h"
 
 /*
- * Store the tree that the live tree became, if it differs from the tree that was wanted.  If the
- * two trees are the same, forget the last residue.
+ * Store the tree that the live tree became, if this tree differs from the wanted tree.  If the two
+ * trees are the same, forget the last residue.
  */
 int residue_note(
 	struct env *env, const struct hash *wanted, const struct hash *became, struct err *err);

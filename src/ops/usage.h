@@ -5,7 +5,7 @@
 
 struct usage {
 	uint64_t base;   /* bytes of the trees below overlays; 0 for a tree that is used in place */
-	uint64_t layers; /* bytes of the layers below overlays, which are a cache */
+	uint64_t layers; /* bytes of the layers below overlays; the layers are a cache */
 	uint64_t layers_limit;
 	uint64_t uppers; /* bytes of live trees; for overlays, the changes since the last layer */
 	bool uppers_unknown;

@@ -248,7 +248,10 @@ static int datasets(struct family *family, provider_dataset_visit visit, void *a
 	return r < 0 ? r : 0;
 }
 
-/* If a subvolume is no dataset because its snapshots are hidden from this user, set this reason. */
+/*
+ * If a subvolume is no dataset because its snapshots are hidden from this user, set an error that
+ * says so.
+ */
 static int refuse_dataset(const struct btrfsfamily *self, const char *name, struct err *err)
 {
 	owned(arena_release) struct arena arena = { 0 };

@@ -458,7 +458,7 @@ static void make_lines(struct finding *finding)
 	free(members);
 }
 
-/* Count a hidden subvolume for the line of the subvolume that it lies in. */
+/* Count a hidden subvolume in the line of the subvolume that contains it. */
 static void count_hidden(struct finding *finding, const struct btrfsvol_hidden *hidden)
 {
 	struct btrfslines *lines = finding->lines;

@@ -257,7 +257,9 @@ int changelist_add_side(struct changelist *list, struct str path, const struct e
 	struct changelist_item *item = hold_change(list, &change);
 	struct renames_list *side = gone ? &list->gone : &list->come;
 	item->side = *self = renames_add(side, entry, item->change.path);
-	/* The target of a symlink counts in the hash of the directory that contains it. */
+	/*
+	 * The target of a symlink is a part of the hash of the directory that contains the symlink.
+	 */
 	if (entry->type == ENTRY_LINK)
 		hash_of(entry->target.ptr, entry->target.len, &side->list[*self].entry.hash);
 	return list->n < list->hold ? 0 : changelist_finish(list, err);

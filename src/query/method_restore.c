@@ -203,7 +203,7 @@ static int restore_to_target(struct restoring *restoring, struct err *err)
 /* ------------------------------------------------------------------------- reply */
 
 /*
- * Write a member with the path of 'name' beside the target.  Its value is null if 'name' is empty.
+ * Write a member with the path of 'name' beside the target.  The member is null if 'name' is empty.
  */
 static void write_beside(
 	struct json *out, const char *key, const struct restore *req, const char *name)

@@ -67,8 +67,8 @@ static int list_dir(struct walk *walk, struct view *view, const struct entry *di
 static int walk_one_side(struct walk *walk, const struct entry *entry, bool gone, struct err *err);
 
 /*
- * Walk the entries of a directory that only one side has.  *whole is set to whether the directory
- * could be read.
+ * Walk the entries of a directory that exists on one side only.  *whole is set to whether the
+ * directory could be read.
  */
 static int walk_children(
 	struct walk *walk, const struct entry *dir, bool gone, bool *whole, struct err *err)

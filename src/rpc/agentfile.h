@@ -18,7 +18,7 @@ struct agentfile {
 	int fd;
 	uint64_t size;
 	char hash[HASH_HEX];
-	/* e_machine of its ELF header; 0: no ELF file, but for example a script */
+	/* e_machine of the ELF header; 0: the program is no ELF file, but for example a script */
 	unsigned machine;
 };
 
