@@ -16,6 +16,51 @@
 /* two changes within this time may leave the same stamp */
 #define STAMP_GRAIN (2 * WHEN_SECOND)
 
+/* ------------------------------------------------------------------- asking */
+
+struct asking {
+	struct tool_call call;
+	const char *dataset;
+	zfslist_take take;
+	void *arg;
+};
+
+static void release_asking(struct asking *asking)
+{
+	tool_release(&asking->call);
+}
+
+static int take_line(void *arg, struct str line, struct err *err)
+{
+	struct asking *asking = arg;
+	struct zfsline_snapshot snapshot;
+
+	if (!zfsline_snapshot(line, &snapshot))
+		return zfstool_garbage(&asking->call, line, "a snapshot", err);
+	if (asking->dataset && !str_eq(snapshot.dataset, str_of(asking->dataset)))
+		return 0;
+	return asking->take(asking->arg, &snapshot, err);
+}
+
+int zfslist_ask(
+	struct family *family, const char *dataset, zfslist_take take, void *arg, struct err *err)
+{
+	/* Without a dataset, the arguments end before "-d". */
+	const char *const argv[] = { "zfs", "list", "-H", "-p", "-t", "snapshot", "-o",
+		"name,creation,used,referenced", dataset ? "-d" : NULL, "1", dataset, NULL };
+	owned(release_asking) struct asking asking = {
+		.call = { .argv = argv, .visit = take_line },
+		.dataset = dataset,
+		.take = take,
+		.arg = arg,
+	};
+
+	asking.call.arg = &asking;
+	return zfstool_run(family, &asking.call, err);
+}
+
+/* ----------------------------------------------------------------- validity */
+
 void zfslist_release(struct zfslist *list)
 {
 	buf_release(&list->names);
@@ -101,41 +146,9 @@ void zfslist_sort(struct zfslist *list)
 		qsort(list->rows, list->n, sizeof(*list->rows), compare_rows);
 }
 
-struct asking {
-	struct zfslist *list;
-	struct str dataset;
-	struct tool_call call;
-};
-
-static void release_asking(struct asking *asking)
+static int take_snapshot(void *arg, const struct zfsline_snapshot *snapshot, struct err *err)
 {
-	tool_release(&asking->call);
-}
-
-static int take_line(void *arg, struct str line, struct err *err)
-{
-	struct asking *asking = arg;
-	struct zfsline_snapshot snapshot;
-
-	if (!zfsline_snapshot(line, &snapshot))
-		return zfstool_garbage(&asking->call, line, "a snapshot", err);
-	return str_eq(snapshot.dataset, asking->dataset) ? zfslist_add(asking->list, &snapshot, err)
-							 : 0;
-}
-
-static int ask(struct zfslist *list, struct family *family, const char *dataset, struct err *err)
-{
-	const char *const argv[] = { "zfs", "list", "-H", "-p", "-t", "snapshot", "-o",
-		"name,creation,used,referenced", "-d", "1", dataset, NULL };
-	owned(release_asking) struct asking asking = {
-		.list = list,
-		.dataset = str_of(dataset),
-		.call = { .argv = argv, .visit = take_line },
-	};
-
-	asking.call.arg = &asking;
-	zfslist_release(list);
-	return zfstool_run(family, &asking.call, err);
+	return zfslist_add(arg, snapshot, err);
 }
 
 int zfslist_update(struct zfslist *list, struct family *family, const char *dataset,
@@ -144,7 +157,8 @@ int zfslist_update(struct zfslist *list, struct family *family, const char *data
 	if (list->visitors || is_good(list, stamp))
 		return 0;
 	int64_t made_time = when_coarse();
-	int r = ask(list, family, dataset, err);
+	zfslist_release(list);
+	int r = zfslist_ask(family, dataset, take_snapshot, list, err);
 	if (r < 0) {
 		zfslist_release(list);
 		return r;

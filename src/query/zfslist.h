@@ -36,6 +36,15 @@ struct zfslist {
 	unsigned visitors; /* number of running visits; meanwhile the rows do not change */
 };
 
+/* Called for each snapshot that zfs lists.  Returns 1 to stop without an error. */
+typedef int (*zfslist_take)(void *arg, const struct zfsline_snapshot *snapshot, struct err *err);
+/*
+ * Ask zfs for the snapshots of a dataset, without those of the datasets below it, or for the
+ * snapshots of all datasets if dataset is NULL.
+ */
+int zfslist_ask(
+	struct family *family, const char *dataset, zfslist_take take, void *arg, struct err *err);
+
 void zfslist_release(struct zfslist *list);
 /* Make the next zfslist_update ask zfs again. */
 void zfslist_forget(struct zfslist *list);

@@ -4,7 +4,6 @@
 
 #include "core/mem.h"
 #include "core/own.h"
-#include "query/zfstool.h"
 
 void zfslists_release(struct zfslists *lists)
 {
@@ -34,42 +33,27 @@ static struct zfslists_entry *entry_of(struct zfslists *lists, struct str datase
 	return entry;
 }
 
-struct asking {
+struct filling {
 	struct zfslists *lists;
-	struct tool_call call;
 	size_t count;
 };
 
-static void release_asking(struct asking *asking)
+static int take_snapshot(void *arg, const struct zfsline_snapshot *snapshot, struct err *err)
 {
-	tool_release(&asking->call);
-}
+	struct filling *filling = arg;
 
-static int take_line(void *arg, struct str line, struct err *err)
-{
-	struct asking *asking = arg;
-	struct zfsline_snapshot snapshot;
-
-	if (!zfsline_snapshot(line, &snapshot))
-		return zfstool_garbage(&asking->call, line, "a snapshot", err);
-	if (++asking->count > ZFSLIST_SNAPSHOTS_MAX)
+	if (++filling->count > ZFSLIST_SNAPSHOTS_MAX)
 		return 1;
-	return zfslist_add(&entry_of(asking->lists, snapshot.dataset)->list, &snapshot, err);
+	return zfslist_add(&entry_of(filling->lists, snapshot->dataset)->list, snapshot, err);
 }
 
 int zfslists_make(struct zfslists *lists, struct family *family, struct err *err)
 {
-	static const char *const argv[] = { "zfs", "list", "-H", "-p", "-t", "snapshot", "-o",
-		"name,creation,used,referenced", NULL };
-	owned(release_asking) struct asking asking = {
-		.lists = lists,
-		.call = { .argv = argv, .visit = take_line },
-	};
+	struct filling filling = { .lists = lists };
 
-	asking.call.arg = &asking;
 	zfslists_release(lists);
-	int r = zfstool_run(family, &asking.call, err);
-	if (r < 0 || asking.count > ZFSLIST_SNAPSHOTS_MAX)
+	int r = zfslist_ask(family, NULL, take_snapshot, &filling, err);
+	if (r < 0 || filling.count > ZFSLIST_SNAPSHOTS_MAX)
 		zfslists_release(lists);
 	else
 		lists->made = true;
