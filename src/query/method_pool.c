@@ -87,22 +87,14 @@ static void devices_json(struct json *out, const struct pool_status *status)
 
 static int status_row(void *arg, const struct pool_status *status, struct err *err)
 {
-	static const char *const keys[POOL_FACTS] = {
-		[POOL_STATE] = "state",
-		[POOL_STATUS] = "status",
-		[POOL_ACTION] = "action",
-		[POOL_SEE] = "see",
-		[POOL_SCAN] = "scan",
-		[POOL_ERRORS] = "errors",
-	};
 	struct method_list *list = arg;
 
 	if (!method_list_row(list))
 		return list->truncated;
 	json_str(list->out, "name", status->name);
-	for (unsigned i = 0; i < POOL_FACTS; i++)
-		if (status->facts[i].ptr)
-			json_str(list->out, keys[i], status->facts[i]);
+	for (enum pool_fact fact = 0; fact < POOL_FACTS; fact++)
+		if (status->facts[fact].ptr)
+			json_str(list->out, pool_fact_name(fact), status->facts[fact]);
 	if (status->n_devices)
 		devices_json(list->out, status);
 	return method_list_row_end(list);

@@ -30,6 +30,21 @@ enum pool_fact {
 	POOL_FACTS,
 };
 
+/* The name of a fact, in the output of zpool status as in the protocol. */
+static inline const char *pool_fact_name(enum pool_fact fact)
+{
+	static const char *const names[POOL_FACTS] = {
+		[POOL_STATE] = "state",
+		[POOL_STATUS] = "status",
+		[POOL_ACTION] = "action",
+		[POOL_SEE] = "see",
+		[POOL_SCAN] = "scan",
+		[POOL_ERRORS] = "errors",
+	};
+
+	return names[fact];
+}
+
 struct pool_status {
 	struct str name;
 	struct str facts[POOL_FACTS]; /* ptr is NULL for a fact that the status does not have */

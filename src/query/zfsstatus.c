@@ -177,20 +177,11 @@ static int end_pool(struct reading *reading, pool_status_visit visit, void *arg,
 
 static void read_fact(struct reading *reading, struct str key, struct str value)
 {
-	static const char *const keys[POOL_FACTS] = {
-		[POOL_STATE] = "state",
-		[POOL_STATUS] = "status",
-		[POOL_ACTION] = "action",
-		[POOL_SEE] = "see",
-		[POOL_SCAN] = "scan",
-		[POOL_ERRORS] = "errors",
-	};
-
 	end_fact(reading);
 	reading->in_table = str_eq(key, STR("config"));
-	for (unsigned i = 0; i < POOL_FACTS; i++)
-		if (str_eq(key, str_of(keys[i])))
-			begin_fact(reading, (enum pool_fact)i, value);
+	for (enum pool_fact fact = 0; fact < POOL_FACTS; fact++)
+		if (str_eq(key, str_of(pool_fact_name(fact))))
+			begin_fact(reading, fact, value);
 }
 
 static void continue_fact(struct reading *reading, struct str line)
