@@ -106,17 +106,6 @@ static int escaped_unit(struct str text)
 	return unit;
 }
 
-static char *put_utf8(char *out, unsigned code)
-{
-	static const unsigned char lead[] = { 0, 0xc0, 0xe0, 0xf0 };
-	unsigned tails = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-
-	*out++ = (char)(lead[tails] | code >> 6 * tails);
-	while (tails--)
-		*out++ = (char)(0x80 | (code >> 6 * tails & 0x3f));
-	return out;
-}
-
 /*
  * Decode the escape "\uXXXX" at parser->at, or the two escapes of a surrogate pair, into 'out'.
  * Returns the end of the decoded bytes, or NULL if there is no valid escape.
@@ -135,7 +124,7 @@ static char *parse_unit(struct parser *parser, char *out)
 	}
 	if (unit < 0xd800 || unit > 0xdfff) {
 		parser->at += 6;
-		return put_utf8(out, (unsigned)unit);
+		return out + text_utf8_encode(out, (uint32_t)unit);
 	}
 	int low = escaped_unit((struct str){ text.ptr + 6, text.len - 6 });
 	bool pair = unit <= 0xdbff && low >= 0xdc00 && low <= 0xdfff;
@@ -143,9 +132,10 @@ static char *parse_unit(struct parser *parser, char *out)
 	if (!pair && !(parser->flags & LENIENT))
 		return NULL;
 	parser->at += pair ? 12 : 6;
-	if (!pair)
-		return put_utf8(out, (unsigned)unit);
-	return put_utf8(out, 0x10000 + (((unsigned)unit & 0x3ff) << 10 | ((unsigned)low & 0x3ff)));
+	uint32_t code = (uint32_t)unit;
+	if (pair)
+		code = 0x10000 + ((code & 0x3ff) << 10 | ((uint32_t)low & 0x3ff));
+	return out + text_utf8_encode(out, code);
 }
 
 static char *parse_escape(struct parser *parser, char *out)

@@ -92,6 +92,24 @@ bool text_is_utf8(struct str text)
 	return text_utf8_prefix(text) == text.len;
 }
 
+size_t text_utf8_encode(char out[4], uint32_t code)
+{
+	static const unsigned char lead[] = { 0, 0xc0, 0xe0, 0xf0 };
+	size_t tails = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+
+	out[0] = (char)(lead[tails] | code >> 6 * tails);
+	for (size_t i = 1; i <= tails; i++)
+		out[i] = (char)(0x80 | (code >> 6 * (tails - i) & 0x3f));
+	return tails + 1;
+}
+
+void text_utf8_add(struct buf *out, uint32_t code)
+{
+	char bytes[4];
+
+	buf_add(out, bytes, text_utf8_encode(bytes, code));
+}
+
 /*
  * Returns the character at the start of a text, and sets *len to its length.  The text must not be
  * empty.  A byte that is not part of valid UTF-8 gives one of the codes U+DC80..U+DCFF, which no

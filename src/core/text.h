@@ -11,6 +11,14 @@ size_t text_utf8_length(struct str text);
 /* The length of the longest part of a text, from its start, that is valid UTF-8. */
 size_t text_utf8_prefix(struct str text);
 bool text_is_utf8(struct str text);
+/*
+ * Write the UTF-8 sequence of a character, whose code is at most 0x10ffff.  Returns its length.
+ * Only that many bytes of 'out' are written.  A surrogate, which is no character, gives three bytes
+ * that are not UTF-8.
+ */
+size_t text_utf8_encode(char out[4], uint32_t code);
+/* Append the UTF-8 sequence of a character, whose code is at most 0x10ffff. */
+void text_utf8_add(struct buf *out, uint32_t code);
 
 /*
  * Append a name in a form for terminals and for programs that read lines.  A name stays as it is if

@@ -123,26 +123,6 @@ static int expect_line_end(struct toml *toml, struct err *err)
 	return refuse(toml, "a line break is missing", err);
 }
 
-static void add_utf8(struct buf *out, uint32_t code)
-{
-	if (code < 0x80) {
-		buf_addc(out, (char)code);
-		return;
-	}
-	if (code < 0x800) {
-		buf_addc(out, (char)(0xc0 | code >> 6));
-	} else {
-		if (code < 0x10000) {
-			buf_addc(out, (char)(0xe0 | code >> 12));
-		} else {
-			buf_addc(out, (char)(0xf0 | code >> 18));
-			buf_addc(out, (char)(0x80 | (code >> 12 & 0x3f)));
-		}
-		buf_addc(out, (char)(0x80 | (code >> 6 & 0x3f)));
-	}
-	buf_addc(out, (char)(0x80 | (code & 0x3f)));
-}
-
 /* Read the digits of \u or \U. */
 static int read_code(struct toml *toml, size_t digits, struct buf *out, struct err *err)
 {
@@ -157,7 +137,7 @@ static int read_code(struct toml *toml, size_t digits, struct buf *out, struct e
 	}
 	if (!code || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
 		return refuse(toml, "no character has this number", err);
-	add_utf8(out, code);
+	text_utf8_add(out, code);
 	skip(toml, digits);
 	return 0;
 }

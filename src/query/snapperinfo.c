@@ -38,25 +38,6 @@ static bool take_until(struct str *rest, struct str end, struct str *taken)
 	return true;
 }
 
-static void add_utf8(struct buf *out, unsigned long code)
-{
-	if (code < 0x80) {
-		buf_addc(out, (char)code);
-		return;
-	}
-	if (code < 0x800) {
-		buf_addc(out, (char)(0xc0 | code >> 6));
-	} else if (code < 0x10000) {
-		buf_addc(out, (char)(0xe0 | code >> 12));
-		buf_addc(out, (char)(0x80 | (code >> 6 & 0x3f)));
-	} else {
-		buf_addc(out, (char)(0xf0 | code >> 18));
-		buf_addc(out, (char)(0x80 | (code >> 12 & 0x3f)));
-		buf_addc(out, (char)(0x80 | (code >> 6 & 0x3f)));
-	}
-	buf_addc(out, (char)(0x80 | (code & 0x3f)));
-}
-
 /* Append the character that a reference such as "amp" or "#x41" stands for. */
 static bool add_reference(struct buf *out, struct str name)
 {
@@ -81,7 +62,7 @@ static bool add_reference(struct buf *out, struct str name)
 	unsigned long code = strtoul(digits, &end, hex ? 16 : 10);
 	if (*end || !code || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
 		return false;
-	add_utf8(out, code);
+	text_utf8_add(out, (uint32_t)code);
 	return true;
 }
 

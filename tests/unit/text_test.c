@@ -70,6 +70,50 @@ static void finds_the_first_byte_that_is_not_utf8(void **state)
 	assert_int_equal(text_utf8_prefix(STR("eight by\u20ac \xe2\x82")), 12);
 }
 
+static void encodes_characters_as_utf8(void **state)
+{
+	static const struct {
+		uint32_t code;
+		struct str bytes;
+	} cases[] = {
+		{ 0, STR("\0") },
+		{ 'a', STR("a") },
+		{ 0x7f, STR("\x7f") },
+		{ 0x80, STR("\xc2\x80") },
+		{ 0xe9, STR("\u00e9") },
+		{ 0x7ff, STR("\xdf\xbf") },
+		{ 0x800, STR("\xe0\xa0\x80") },
+		{ 0x20ac, STR("\u20ac") },
+		{ 0xffff, STR("\xef\xbf\xbf") },
+		{ 0x10000, STR("\xf0\x90\x80\x80") },
+		{ 0x1f600, STR("\U0001f600") },
+		{ 0x10ffff, STR("\xf4\x8f\xbf\xbf") },
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		owned(buf_release) struct buf out = BUF_INIT;
+
+		text_utf8_add(&out, cases[i].code);
+		assert_int_equal(out.len, cases[i].bytes.len);
+		assert_memory_equal(out.data, cases[i].bytes.ptr, out.len);
+	}
+}
+
+/* Bytes behind the sequence stay as they are, since a caller may have room for no more. */
+static void encodes_each_character_as_one_valid_sequence(void **state)
+{
+	for (uint32_t code = 0; code <= 0x10ffff; code++) {
+		char out[] = "####";
+		size_t len = text_utf8_encode(out, code);
+		bool surrogate = code >= 0xd800 && code <= 0xdfff;
+
+		assert_in_range(len, 1, 4);
+		assert_int_equal(text_utf8_length((struct str){ out, len }), surrogate ? 0 : len);
+		for (size_t i = len; i < 4; i++)
+			assert_int_equal(out[i], '#');
+	}
+}
+
 static void quotes_only_odd_names(void **state)
 {
 	static const struct {
@@ -434,6 +478,8 @@ int main(void)
 		cmocka_unit_test(measures_utf8_sequences),
 		cmocka_unit_test(tells_utf8_from_other_bytes),
 		cmocka_unit_test(finds_the_first_byte_that_is_not_utf8),
+		cmocka_unit_test(encodes_characters_as_utf8),
+		cmocka_unit_test(encodes_each_character_as_one_valid_sequence),
 		cmocka_unit_test(quotes_only_odd_names),
 		cmocka_unit_test(shows_sizes_in_the_unit_that_fits),
 		cmocka_unit_test(reads_sizes_as_typed),
