@@ -7,6 +7,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/when.h"
+#include "query/dirstamp.h"
 #include "query/dirview.h"
 #include "query/snapname.h"
 
@@ -30,11 +31,11 @@ struct folder {
 	char *inner;
 	int fd;
 	/*
-	 * The snapshots that were found, and the attributes that the folder had then.  The list is
-	 * valid as long as these attributes are the same.  It may not be replaced during a visit.
+	 * The snapshots that were found, and the stamp that the folder had then.  The list is valid
+	 * as long as the stamp is the same.  It may not be replaced during a visit.
 	 */
 	struct moments kept;
-	struct statx kept_at;
+	struct dirstamp stamp;
 	bool is_kept;
 	unsigned visits; /* number of running visits of kept */
 };
@@ -175,21 +176,6 @@ static int collect_moments(const struct folder *folder, struct moments *moments,
 }
 
 /*
- * A change within this time after an earlier change may leave the times of a directory unchanged.
- */
-#define CLOCK_STEP (2 * WHEN_SECOND)
-
-/* Whether a directory has the same times as when it was listed. */
-static bool is_unchanged(const struct statx *listed, const struct statx *now)
-{
-	return listed->stx_ino == now->stx_ino &&
-	       listed->stx_mtime.tv_sec == now->stx_mtime.tv_sec &&
-	       listed->stx_mtime.tv_nsec == now->stx_mtime.tv_nsec &&
-	       listed->stx_ctime.tv_sec == now->stx_ctime.tv_sec &&
-	       listed->stx_ctime.tv_nsec == now->stx_ctime.tv_nsec;
-}
-
-/*
  * List the snapshots, unless the last listing is still valid.  A listing is kept only if all times
  * come from names, and if no inner directory decides which snapshots there are.  Other changes do
  * not change the times of the folder.
@@ -201,14 +187,14 @@ static int find_moments(struct folder *folder, struct err *err)
 
 	if (r < 0)
 		return err_number(err, -r, "read the attributes of '%.200s'", folder->path);
-	if (folder->is_kept && is_unchanged(&folder->kept_at, &stx))
+	struct dirstamp stamp = dirstamp_of(&stx, DIRSTAMP_BOTH);
+	if (folder->is_kept && dirstamp_is_same(&folder->stamp, &stamp))
 		return 0;
 	free_moments(&folder->kept);
 	r = collect_moments(folder, &folder->kept, err);
-	folder->kept_at = stx;
+	folder->stamp = stamp;
 	folder->is_kept =
-		r >= 0 && folder->kept.timed && !folder->inner &&
-		when_of(stx.stx_ctime.tv_sec, stx.stx_ctime.tv_nsec) + CLOCK_STEP < when_coarse();
+		r >= 0 && folder->kept.timed && !folder->inner && dirstamp_is_settled(&stamp);
 	return r;
 }
 

@@ -53,7 +53,7 @@ static int update_list(struct zfs_dataset *self, struct err *err)
 {
 	if (zfslists_take(&self->family->lists, self->name, &self->list))
 		return 0;
-	struct zfslist_stamp stamp = zfsmount_stamp(&self->mount);
+	struct dirstamp stamp = zfsmount_stamp(&self->mount);
 	return zfslist_update(&self->list, &self->family->family, self->name, &stamp, err);
 }
 

@@ -13,8 +13,6 @@
 #define MOMENT (WHEN_SECOND / 5)
 /* maximum age of a list, since its sizes may change without a change of the stamp */
 #define AGE_MAX (20 * WHEN_SECOND)
-/* two changes within this time may leave the same stamp */
-#define STAMP_GRAIN (2 * WHEN_SECOND)
 
 /* ------------------------------------------------------------------- asking */
 
@@ -73,32 +71,15 @@ void zfslist_forget(struct zfslist *list)
 	list->made = 0;
 }
 
-struct zfslist_stamp zfslist_stamp_of(const struct statx *stx)
-{
-	return (struct zfslist_stamp){
-		.known = true,
-		.inode = stx->stx_ino,
-		.links = stx->stx_nlink,
-		.mtime = stx->stx_mtime,
-	};
-}
-
-static bool same_stamp(const struct zfslist_stamp *a, const struct zfslist_stamp *b)
-{
-	return a->known && b->known && a->inode == b->inode && a->links == b->links &&
-	       a->mtime.tv_sec == b->mtime.tv_sec && a->mtime.tv_nsec == b->mtime.tv_nsec;
-}
-
-static bool is_good(const struct zfslist *list, const struct zfslist_stamp *stamp)
+static bool is_good(const struct zfslist *list, const struct dirstamp *stamp)
 {
 	int64_t age = when_monotonic() - list->made;
-	int64_t changed = when_of(list->stamp.mtime.tv_sec, list->stamp.mtime.tv_nsec);
 
 	if (!list->made || age > AGE_MAX || list->stamp.known != stamp->known)
 		return false;
-	if (stamp->known && !same_stamp(&list->stamp, stamp))
+	if (stamp->known && !dirstamp_is_same(&list->stamp, stamp))
 		return false;
-	return age <= MOMENT || (stamp->known && list->made_time - changed > STAMP_GRAIN);
+	return age <= MOMENT || dirstamp_is_settled(&list->stamp);
 }
 
 /* ----------------------------------------------------------- filling a list */
@@ -152,11 +133,10 @@ static int take_snapshot(void *arg, const struct zfsline_snapshot *snapshot, str
 }
 
 int zfslist_update(struct zfslist *list, struct family *family, const char *dataset,
-	const struct zfslist_stamp *stamp, struct err *err)
+	const struct dirstamp *stamp, struct err *err)
 {
 	if (list->visitors || is_good(list, stamp))
 		return 0;
-	int64_t made_time = when_coarse();
 	zfslist_release(list);
 	int r = zfslist_ask(family, dataset, take_snapshot, list, err);
 	if (r < 0) {
@@ -166,7 +146,6 @@ int zfslist_update(struct zfslist *list, struct family *family, const char *data
 	zfslist_sort(list);
 	list->stamp = *stamp;
 	list->made = when_monotonic();
-	list->made_time = made_time;
 	return 0;
 }
 

@@ -6,20 +6,12 @@
  * before the list was made, the list is used again only for a moment.
  */
 #pragma once
-#include <sys/stat.h>
-
+#include "query/dirstamp.h"
 #include "query/family.h"
 #include "query/zfsline.h"
 
 #define ZFSLIST_SNAPSHOTS_MAX 400000
 #define ZFSLIST_BYTES_MAX ((size_t)32 << 20) /* maximum size of all names together */
-
-struct zfslist_stamp {
-	bool known;
-	uint64_t inode;
-	uint32_t links;
-	struct statx_timestamp mtime;
-};
 
 struct zfslist {
 	struct buf names; /* the names, each ended by a NUL */
@@ -30,9 +22,8 @@ struct zfslist {
 	} * rows;            /* the oldest snapshot first */
 	size_t n, cap;
 	uint64_t left_out; /* number of snapshots whose names have another form */
-	struct zfslist_stamp stamp;
+	struct dirstamp stamp;
 	int64_t made;      /* monotonic time; 0: there is no list */
-	int64_t made_time; /* the same moment, by the clock that sets file times */
 	unsigned visitors; /* number of running visits; meanwhile the rows do not change */
 };
 
@@ -48,13 +39,12 @@ int zfslist_ask(
 void zfslist_release(struct zfslist *list);
 /* Make the next zfslist_update ask zfs again. */
 void zfslist_forget(struct zfslist *list);
-struct zfslist_stamp zfslist_stamp_of(const struct statx *stx);
 /*
  * Ask zfs for the snapshots of a dataset, unless the list is still valid.  'stamp' is the present
  * stamp.
  */
 int zfslist_update(struct zfslist *list, struct family *family, const char *dataset,
-	const struct zfslist_stamp *stamp, struct err *err);
+	const struct dirstamp *stamp, struct err *err);
 /*
  * Add a snapshot to a list that is not sorted yet.  A temporary snapshot is ignored.  A snapshot
  * whose name has another form is counted.

@@ -195,9 +195,9 @@ static int open_snapshots(struct zfsmount *mount, struct err *err)
 			: ask_point(mount, err);
 }
 
-struct zfslist_stamp zfsmount_stamp(struct zfsmount *mount)
+struct dirstamp zfsmount_stamp(struct zfsmount *mount)
 {
-	struct zfslist_stamp none = { 0 };
+	struct dirstamp none = { 0 };
 	struct err ignored = { 0 };
 	struct statx stx;
 
@@ -207,7 +207,7 @@ struct zfslist_stamp zfsmount_stamp(struct zfsmount *mount)
 		mount->snapshots = open_mounted(mount, &ignored);
 	if (mount->snapshots < 0 || at_fd_stat(mount->snapshots, &stx) < 0)
 		return none;
-	return zfslist_stamp_of(&stx);
+	return dirstamp_of(&stx, DIRSTAMP_MTIME);
 }
 
 /* ---------------------------------------------------------------- snapshots */

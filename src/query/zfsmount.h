@@ -10,8 +10,8 @@
  * is refused.
  */
 #pragma once
+#include "query/dirstamp.h"
 #include "query/family.h"
-#include "query/zfslist.h"
 
 /*
  * The mounts of ZFS in this mount namespace.  A struct of zeros is a table that was not read yet.
@@ -51,4 +51,4 @@ int zfsmount_open(struct zfsmount *mount, const char *snapshot, struct err *err)
 /*
  * Returns the stamp of .zfs/snapshot.  Returns an unknown stamp if a call of zfs would be needed.
  */
-struct zfslist_stamp zfsmount_stamp(struct zfsmount *mount);
+struct dirstamp zfsmount_stamp(struct zfsmount *mount);
