@@ -22,12 +22,14 @@ static bool already_seen(struct search *search, struct str path, const struct en
 struct scanner {
 	struct search *search;
 	struct str path;
-	uint64_t left;   /* bytes of the file that are not read yet */
-	uint64_t line;   /* number of lines before the text that is searched next */
+	uint64_t left; /* bytes of the file that are not read yet */
+	uint64_t line; /* number of lines before the text that is searched next */
+	/* the start of the file, until it is long enough to show whether the file is binary */
+	struct buf head;
 	struct buf rest; /* an unfinished line */
-	bool started;
-	bool stopped; /* 'visit' has returned 1 */
-	bool failed;  /* a line gave an error */
+	bool started;    /* the head is complete, and the file is not binary */
+	bool stopped;    /* 'visit' has returned 1 */
+	bool failed;     /* a line gave an error */
 };
 
 static void report_missed(const struct scanner *scanner, uint64_t line, const char *why)
@@ -140,15 +142,42 @@ static int search_lines(struct scanner *scanner, struct str text, bool last, str
 	return ENOUGH;
 }
 
+/*
+ * Check that the unfinished line may become longer by this many bytes.  Returns ENOUGH if it would
+ * be too long.
+ */
+static int check_unfinished(const struct scanner *scanner, uint64_t more)
+{
+	if (more < SEARCH_LINE_MAX - scanner->rest.len)
+		return 0;
+	report_missed(scanner, scanner->line + 1, "the line is too long, and what follows");
+	return ENOUGH;
+}
+
 /* Add text without a newline to the unfinished line. */
 static int keep_unfinished(struct scanner *scanner, struct str text)
 {
-	if (scanner->rest.len + text.len >= SEARCH_LINE_MAX) {
-		report_missed(scanner, scanner->line + 1, "the line is too long, and what follows");
-		return ENOUGH;
+	int r = check_unfinished(scanner, text.len);
+
+	if (r == 0)
+		buf_add(&scanner->rest, text.ptr, text.len);
+	return r;
+}
+
+/*
+ * Add a hole to the unfinished line.  A hole is read as zeros, so it contains no newline.  In the
+ * head of a file, the zeros make the file binary.
+ */
+static int pass_hole(struct scanner *scanner, uint64_t len)
+{
+	static const char zeros[4096];
+	int r = scanner->started ? check_unfinished(scanner, len) : ENOUGH;
+
+	for (uint64_t n; r == 0 && len; len -= n) {
+		n = len < sizeof(zeros) ? len : sizeof(zeros);
+		buf_add(&scanner->rest, zeros, (size_t)n);
 	}
-	buf_add(&scanner->rest, text.ptr, text.len);
-	return 0;
+	return r;
 }
 
 /* Complete the unfinished line with a text, and search the line. */
@@ -166,26 +195,13 @@ static int finish_line(struct scanner *scanner, struct str text, struct err *err
 	return r;
 }
 
-static int search_piece(void *arg, const void *bytes, uint64_t len, struct err *err)
+/* Search the text that follows what was searched before. */
+static int search_text(struct scanner *scanner, struct str text, struct err *err)
 {
-	struct scanner *scanner = arg;
-	struct str text = { bytes, (size_t)len };
 	int r = 0;
 
-	scanner->left -= len < scanner->left ? len : scanner->left;
-
-	/*
-	 * A hole is read as zeros, and ends the search of its file.  At the start of a file, zeros
-	 * make the file binary.  Elsewhere, they make a line that is too long.
-	 */
-	if (!bytes)
-		return ENOUGH;
-	if (!scanner->started &&
-		memchr(bytes, '\0', len < SEARCH_BINARY_PREFIX ? len : SEARCH_BINARY_PREFIX))
-		return ENOUGH;
-	scanner->started = true;
 	if (scanner->rest.len) {
-		const char *newline = memchr(bytes, '\n', text.len);
+		const char *newline = memchr(text.ptr, '\n', text.len);
 		size_t n = newline ? (size_t)(newline + 1 - text.ptr) : 0;
 
 		if (!newline)
@@ -203,10 +219,56 @@ static int search_piece(void *arg, const void *bytes, uint64_t len, struct err *
 	return r;
 }
 
+/* Search the first text of a file, unless the file is binary. */
+static int search_head(struct scanner *scanner, struct str text, struct err *err)
+{
+	size_t len = text.len < SEARCH_BINARY_PREFIX ? text.len : SEARCH_BINARY_PREFIX;
+
+	if (memchr(text.ptr, '\0', len))
+		return ENOUGH;
+	scanner->started = true;
+	return search_text(scanner, text, err);
+}
+
+static int search_piece(void *arg, const void *bytes, uint64_t len, struct err *err)
+{
+	struct scanner *scanner = arg;
+	struct str text = { bytes, (size_t)len };
+
+	scanner->left -= len < scanner->left ? len : scanner->left;
+	if (!bytes)
+		return pass_hole(scanner, len);
+	if (scanner->started)
+		return search_text(scanner, text, err);
+	/* Most often the first piece is long enough, and need not be copied. */
+	if (scanner->head.len || (scanner->left && text.len < SEARCH_BINARY_PREFIX)) {
+		buf_add(&scanner->head, text.ptr, text.len);
+		text = (struct str){ scanner->head.data, scanner->head.len };
+	}
+	return scanner->left && text.len < SEARCH_BINARY_PREFIX ? 0
+								: search_head(scanner, text, err);
+}
+
+/*
+ * Search the text that is left at the end of a file.  If the file has become shorter since its size
+ * was read, its head may be all of it.
+ */
+static int search_end(struct scanner *scanner, struct err *err)
+{
+	struct str head = { scanner->head.data, scanner->head.len };
+	int r = scanner->started || !head.len ? 0 : search_head(scanner, head, err);
+
+	return r == 0 && scanner->rest.len ? finish_line(scanner, STR(""), err) : r;
+}
+
 int search_file(struct search *search, struct str path, const struct entry *entry, struct err *err)
 {
 	struct scanner scanner = {
-		.search = search, .path = path, .left = entry->size, .rest = BUF_INIT
+		.search = search,
+		.path = path,
+		.left = entry->size,
+		.head = BUF_INIT,
+		.rest = BUF_INIT,
 	};
 
 	if (entry->type != ENTRY_FILE || entry->content == ENTRY_UNREAD || !entry->size ||
@@ -219,8 +281,9 @@ int search_file(struct search *search, struct str path, const struct entry *entr
 		*err = (struct err){ 0 };
 		r = ENOUGH;
 	}
-	if (r >= 0 && scanner.rest.len)
-		r = finish_line(&scanner, STR(""), err);
+	if (r >= 0)
+		r = search_end(&scanner, err);
+	buf_release(&scanner.head);
 	buf_release(&scanner.rest);
 	return r == ENOUGH ? scanner.stopped : r;
 }

@@ -2,9 +2,9 @@
  * search - finds the lines that match in the regular files of a view.  Each line is one match.
  *
  * A file with a NUL in its first 8 KiB is binary and skipped.  A line of SEARCH_LINE_MAX bytes or
- * more ends the search of its file.  A file that cannot be read is skipped and counted in
- * view->unread.  A line that takes more steps than the match limit is skipped.  The function
- * 'missed' is called for a line that is too long, and for a line that is skipped.
+ * more ends the search of its file.  A hole counts as zeros.  A file that cannot be read is skipped
+ * and counted in view->unread.  A line that takes more steps than the match limit is skipped.  The
+ * function 'missed' is called for a line that is too long, and for a line that is skipped.
  */
 #pragma once
 #include "core/linesearch.h"

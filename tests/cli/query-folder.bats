@@ -304,6 +304,19 @@ days() {
 	is "$(q '[.transition, .earliest_value, .latest_value]' bisect_change dataset=bk path=there predicate='{"kind":"exists"}')" '[null,false,false]'
 }
 
+@test "the lines behind a hole are searched, in folders as in nodes" {
+	mkdir -p bk/daily.0
+	{ echo needle 1; head -c 65536 /dev/zero | tr '\0' '\n'; } >src/sparse
+	truncate -s 200K src/sparse
+	printf ' end\nneedle 2\n' >>src/sparse
+	cp --sparse=always src/sparse bk/daily.0/sparse
+	begin
+	for snapshot in HEAD bk@daily.0; do
+		is "$(q '[.matches[] | [.line, .text]]' content_grep snapshot=$snapshot pattern=needle)" \
+			'[[1,"needle 1"],[65539,"needle 2"]]'
+	done
+}
+
 @test "symlinks, FIFOs and devices are named, never followed or opened" {
 	mkdir -p bk/a/dir real
 	echo secret >real/file

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "query/dirview.h"
 #include "query/search.h"
 #include "query/strata.h"
 #include "store/chunk.h"
@@ -190,25 +191,84 @@ static void lines_of_a_large_file_are_whole(void **state)
 	buf_release(&heard.text);
 }
 
-static void a_hole_is_no_text(void **state)
+/* A sparse file: lines, an unfinished line, a hole, the end of the line, and one more line. */
+struct sparse {
+	const char *name;
+	size_t data; /* bytes before the hole: "foo", empty lines, and the unfinished line */
+	size_t unfinished;
+	size_t hole;
+	size_t end; /* bytes of the line behind the hole; the last ones are "foo" */
+	size_t found;
+};
+
+static void write_sparse(int dir, const struct sparse *sparse)
+{
+	owned_fd int fd = openat(dir, sparse->name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	owned_mem char *data = mem_alloc(sparse->data);
+	owned(buf_release) struct buf end = BUF_INIT;
+
+	memset(data, '\n', sparse->data);
+	memcpy(data, "foo", 3);
+	memset(data + sparse->data - sparse->unfinished, 'x', sparse->unfinished);
+	assert_int_equal(at_pwrite_all(fd, data, sparse->data, 0), 0);
+	for (size_t i = 3; i < sparse->end; i++)
+		buf_addc(&end, 'x');
+	buf_adds(&end, "foo\nfoo\n");
+	off_t behind = (off_t)(sparse->data + sparse->hole);
+	if (sparse->end)
+		assert_int_equal(at_pwrite_all(fd, end.data, end.len, behind), 0);
+	else
+		assert_int_equal(ftruncate(fd, behind), 0);
+}
+
+static void search_sparse(struct fixture *fixture, struct view *view, const struct sparse *sparse,
+	struct heard *heard)
+{
+	owned(linesearch_freep) struct linesearch *lines =
+		linesearch_new(STR("foo"), 0, &fixture->err);
+	struct search search = { .view = view, .lines = lines, .visit = hear, .arg = heard };
+
+	assert_ok(fixture, search_run(&search, str_of(sparse->name), &fixture->err));
+	assert_int_equal(heard->n, sparse->found);
+}
+
+static void a_hole_is_searched_as_zeros(void **state)
 {
 	struct fixture *fixture = *state;
 	owned(live_close) struct live live;
-	struct heard heard = { .text = BUF_INIT };
+	static const struct sparse files[] = {
+		{ "hole in the head", 4096, 0, 4096, 3, 0 },
+		{ "hole behind the head", 8192, 0, 4096, 3, 3 },
+		{ "hole in a line", 65536, 100, 65536, 50, 3 },
+		{ "longest line", 65536, 100, SEARCH_LINE_MAX - 4096, 4096 - 101, 3 },
+		{ "line too long", 65536, 100, SEARCH_LINE_MAX - 4096, 4096 - 100, 1 },
+		{ "hole too long", 65536, 0, SEARCH_LINE_MAX, 3, 1 },
+		{ "long hole", 65536, 0, 5 * SEARCH_LINE_MAX, 3, 1 },
+		{ "hole at the end", 65536, 100, 65536, 0, 1 },
+		{ "long hole at the end", 65536, 0, 5 * SEARCH_LINE_MAX, 0, 1 },
+	};
 
 	live_open(&live, fixture, "tree");
-	owned_fd int first = openat(live.fd, "first", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-	owned_fd int later = openat(live.fd, "later", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-	assert_int_equal(at_pwrite_all(first, "\nfoo\n", 5, 5 << 20), 0);
-	char lines[65536];
-	memset(lines, '\n', sizeof(lines));
-	memcpy(lines, "foo", 3);
-	assert_int_equal(at_pwrite_all(later, lines, sizeof(lines), 0), 0);
-	assert_int_equal(at_pwrite_all(later, "\nfoo\n", 5, 5 << 20), 0);
+	for (size_t i = 0; i < COUNT(files); i++)
+		write_sparse(live.fd, &files[i]);
 	struct hash tree = live_read(&live);
-	assert_ok(fixture, search_tree(fixture, &tree, "foo", "", NULL, &heard));
-	assert_string_equal(heard.text.data, "later:1:0-3:foo\n");
-	buf_release(&heard.text);
+	owned(view_closep) struct view *stored = strata_view(fixture->store, &tree, -1);
+	owned(view_closep) struct view *plain =
+		dirview_new(fcntl(live.fd, F_DUPFD_CLOEXEC, 0), &(struct dirview_options){ 0 });
+	for (size_t i = 0; i < COUNT(files); i++) {
+		struct heard a = { .text = BUF_INIT }, b = { .text = BUF_INIT };
+
+		/* A small file without holes would be stored as a whole. */
+		assert_int_equal(tree_entry(fixture, &tree, files[i].name).content, ENTRY_CHUNKS);
+		buf_adds(&a.text, "");
+		buf_adds(&b.text, "");
+		search_sparse(fixture, stored, &files[i], &a);
+		search_sparse(fixture, plain, &files[i], &b);
+		assert_int_equal(a.text.len, b.text.len);
+		assert_memory_equal(a.text.data, b.text.data, a.text.len);
+		buf_release(&a.text);
+		buf_release(&b.text);
+	}
 }
 
 static void lines_that_are_not_text_end_a_search_for_text_only(void **state)
@@ -308,7 +368,7 @@ int main(void)
 		tree_test(binary_files_are_skipped),
 		tree_test(a_file_is_left_at_a_line_too_long),
 		tree_test(lines_of_a_large_file_are_whole),
-		tree_test(a_hole_is_no_text),
+		tree_test(a_hole_is_searched_as_zeros),
 		tree_test(lines_that_are_not_text_end_a_search_for_text_only),
 		tree_test(each_content_of_a_path_is_searched_once),
 		tree_test(many_contents_are_remembered),
