@@ -26,6 +26,8 @@
  * command with it.
  */
 #define DENIALS_WARDEN "warden"
+/* The rule that decides in such a line. */
+#define DENIALS_WARDEN_RULE "no program of a command runs without the command's warden"
 /* The value of "what" for the number of denials that are in no line of their own. */
 #define DENIALS_MORE "more"
 

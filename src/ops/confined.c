@@ -320,8 +320,7 @@ static bool tell_loss(const struct confined *confined, pid_t warden)
 		snprintf(subject, sizeof(subject), "killed by signal %d", WTERMSIG(status));
 	else
 		snprintf(subject, sizeof(subject), "ended with status %d", WEXITSTATUS(status));
-	snprintf(verdict.rule, sizeof(verdict.rule),
-		"no program of a command runs without the command's warden");
+	snprintf(verdict.rule, sizeof(verdict.rule), DENIALS_WARDEN_RULE);
 	tell(confined, DENIALS_WARDEN, subject, &verdict);
 	/* Otherwise the next command would find the socket, and report the warden again. */
 	grantsocket_remove(&confined->grants);

@@ -94,8 +94,7 @@ static void note_killed(struct env *env)
 	struct denials *denials = denials_new(-1);
 
 	denials_add_sink(denials, collected, DENIALS_OWN);
-	snprintf(verdict.rule, sizeof(verdict.rule),
-		"no program of a command runs without the command's warden");
+	snprintf(verdict.rule, sizeof(verdict.rule), DENIALS_WARDEN_RULE);
 	denials_add(denials, DENIALS_WARDEN, "killed", &verdict, 0);
 	denials_free(denials);
 }
