@@ -125,8 +125,7 @@ static int open_directory(struct dirview *self, const char *path, struct err *er
 	return dir < 0 ? dir : keep_directory(self, path, take_fd(&dir));
 }
 
-/* Like open_directory, for the directory that contains path.  *name becomes the last name in path.
- */
+/* As open_directory, for the directory that contains path.  *name becomes the last name in path. */
 static int open_parent(struct dirview *self, const char *path, const char **name, struct err *err)
 {
 	const char *slash = strrchr(path, '/');
