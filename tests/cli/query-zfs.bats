@@ -65,6 +65,47 @@ refused() {
 	is "$(q .last.snapshot last_appearance dataset=tank/a path=f)" '"tank/a@s1"'
 }
 
+# listing ARGUMENTS ROWS: print the answer of fake_zfs for a list of snapshots.  A row is
+# "DATASET@SNAPSHOT CREATION".
+listing() {
+	printf '\n$ zfs list -H -p -t snapshot -o name,creation,used,referenced%s\n' "$1"
+	# shellcheck disable=SC2086 # several words
+	printf '%s\t%s\t0\t0\n' $2
+	echo '--- exit 0'
+}
+
+@test "the snapshots of child datasets are no snapshots of their parent" {
+	local parent='tank/home@old 1000 tank/home@new 2000' data=$ZFS_ANSWERS
+	# Among the snapshots of both, the first has the name new, and the last has the name old.
+	local child='tank/home/user@new 500 tank/home/user@old 3000' printed
+	local home=root/tank/home/.zfs/snapshot user=root/tank/home/user/.zfs/snapshot
+	mkdir -p $home/old $home/new/user $user/old $user/new
+	touch $home/old/{gone,kept} $home/new/{kept,made} $user/new/theirs $user/old/mine
+	# With "-d 1", zfs prints no snapshots of children.  They are left out even if it prints them.
+	for printed in "$parent" "$parent $child"; do
+		{
+			listing ' -d 1 tank/home' "$printed"
+			listing ' -d 1 tank/home/user' "$child"
+			for form in '' ' -r tank/home' ' -d 1 -r tank/home' ' tank/home'; do
+				listing "$form" "$parent $child"
+			done
+			cat "$data"
+		} >answers
+		ZFS_ANSWERS=$PWD/answers
+		is "$(q '[.from_snapshot, .to_snapshot, .deleted]' find_deleted dataset=tank/home)" \
+			'["tank/home@old","tank/home@new",[{"path":"gone","type":"file"}]]'
+		is "$(q '[.from_snapshot, .to_snapshot, .deleted]' find_deleted dataset=tank/home after=@2001)" '[null,null,[]]'
+		is "$(q '[.from_snapshot, .to_snapshot]' find_deleted dataset=tank/home before=@999)" '[null,null]'
+		is "$(q '[.from_snapshot, .to_snapshot, .deleted]' find_deleted dataset=tank/home/user)" \
+			'["tank/home/user@new","tank/home/user@old",[{"path":"theirs","type":"file"}]]'
+		is "$(q '[.snapshots[].name]' list_snapshots dataset=tank/home)" '["tank/home@old","tank/home@new"]'
+		is "$(q '[.versions[] | [.snapshot, .present]]' file_history dataset=tank/home path=gone)" \
+			'[["tank/home@old",true],["tank/home@new",false]]'
+		is "$(q '[.total_snapshots, .transition.to_snapshot]' bisect_change dataset=tank/home path=gone predicate='{"kind":"exists"}')" \
+			'[2,"tank/home@new"]'
+	done
+}
+
 @test "files of snapshots are read below .zfs/snapshot" {
 	echo one >"$a/1/f"
 	echo two >"$a/2/f"
