@@ -21,8 +21,8 @@ struct querysources {
 };
 
 /*
- * Prepare the sources of an operation.  Nothing is opened yet but the directories in which files
- * may be restored.  ctx and options are borrowed.  The caller closes the sources also after an
+ * Prepare the sources of an operation.  So far, only the directories in which files may be restored
+ * are opened.  'ctx' and 'options' are borrowed.  The caller closes the sources, even after an
  * error.
  */
 int querysources_init(struct querysources *sources, const struct op_context *ctx,

@@ -177,7 +177,7 @@ void agentproc_release(struct agentproc *proc)
 
 /* --- messages --- */
 
-/* Returns the text on stderr without blanks and line breaks at its ends. */
+/* Returns the text on stderr without blanks and line breaks at both ends. */
 static struct str said_text(const struct agentproc *proc)
 {
 	return str_trim((struct str){ proc->said.data ?: "", proc->said.len }, STR(" \r\n\t"));

@@ -50,10 +50,10 @@ struct crew {
 	int64_t moved;          /* time when a job was last begun or ended */
 	int null;               /* the standard input of the processes */
 	pid_t doomed[CREW_MAX]; /* processes that were killed and may still exist; 0: none */
-	struct peer *peer;      /* gets the replies */
+	struct peer *peer;      /* the peer that gets the replies */
 };
 
-/* Initialise a crew without processes.  source and peer are borrowed. */
+/* Initialise a crew without processes.  'source' and 'peer' are borrowed. */
 int crew_init(struct crew *crew, const struct answerer_source *source, struct peer *peer,
 	struct err *err);
 /* Kill all processes. */

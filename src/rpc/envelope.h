@@ -4,7 +4,7 @@
  * The rules of docs/QUERY.md apply: an id of any type is repeated as it was given, a request
  * without an id is a notification, and "params" is an object or missing.  "jsonrpc" is ignored.
  * The parameters remain a text here, because another process parses them and answers the request
- * (crew.h).  That process also refuses strings that stand for no bytes.
+ * (crew.h).  That process also refuses strings that cannot be decoded to bytes.
  */
 #pragma once
 #include "core/errcode.h"

@@ -151,7 +151,7 @@ static int wait_ready(struct pollfd *fds, size_t n, int64_t wake)
 	return ppoll(fds, n, wake == INT64_MAX ? NULL : &timeout, NULL);
 }
 
-/* Wait until something can be read, written or done, then read and work. */
+/* Wait until a descriptor is ready or the time 'wake' has come.  Then read, and call the face. */
 static int serve_once(struct peer *peer, bool more, struct err *err)
 {
 	struct pollfd fds[PEER_POLLS_MAX + 2];
@@ -180,7 +180,7 @@ int peer_serve(struct peer *peer, struct err *err)
 		enum linereader_found found = take_lines(peer);
 
 		r = outbox_flush(&peer->outbox, err);
-		/* Lines that have arrived are no reason for poll(2) to return. */
+		/* The lines that are left in the buffer do not wake poll(2), so take them first. */
 		if (r < 0 || (found == LINEREADER_LINE && !is_full(peer)))
 			continue;
 		if (found == LINEREADER_END && peer->face->load(peer->arg) == PEER_IDLE &&

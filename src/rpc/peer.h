@@ -1,12 +1,12 @@
 /*
  * peer - the program that sends requests on standard input, and gets replies on standard output.
  *
- * peer_serve is the loop of an agent.  It reads lines (linereader.h), refuses those that are no
- * requests, hands the requests to its face, and writes the replies (outbox.h).  "$/cancel" is
- * answered by the loop.  Replies may come in any order.
+ * peer_serve is the loop of an agent.  It reads lines (linereader.h), refuses lines that are no
+ * requests, passes the requests to the functions of a struct peer_face, and writes the replies
+ * (outbox.h).  The loop itself answers "$/cancel".  Replies may come in any order.
  *
- * The loop stops reading while the face is full or many bytes of replies are unsent, so a peer that
- * does not read its replies cannot use up the memory.
+ * The loop reads nothing while the member 'load' returns PEER_FULL, or while many bytes of replies
+ * are unsent.  So a peer that does not read its replies cannot use up the memory.
  */
 #pragma once
 #include <poll.h>
@@ -15,7 +15,7 @@
 #include "rpc/linereader.h"
 #include "rpc/outbox.h"
 
-#define PEER_UNSENT_MAX ((size_t)1 << 20) /* bytes of replies, at which reading stops */
+#define PEER_UNSENT_MAX ((size_t)1 << 20) /* unsent bytes at which reading stops */
 #define PEER_POLLS_MAX 16
 
 enum peer_load {
@@ -26,16 +26,16 @@ enum peer_load {
 
 /* The functions that answer the requests. */
 struct peer_face {
-	/* Take a request, which is no "$/cancel".  It is valid for the length of the call. */
+	/* Take a request other than "$/cancel".  The request is valid during the call. */
 	void (*request)(void *arg, const struct envelope *request);
 	/* Answer the requests that have this id with an error.  Returns their number. */
 	size_t (*cancel)(void *arg, struct str id);
 	enum peer_load (*load)(const void *arg);
 	/*
-	 * Fill in fds for poll(2), up to PEER_POLLS_MAX elements, and return their number.  unsent
-	 * is the number of bytes that the peer has not taken yet.  *wake is the time of
-	 * CLOCK_MONOTONIC at which handle must be called at the latest; without a value from this
-	 * function, there is no such time.
+	 * Fill in fds for poll(2), up to PEER_POLLS_MAX elements, and return their number.
+	 * 'unsent' is the number of bytes that the peer has not taken yet.  *wake becomes the time
+	 * of CLOCK_MONOTONIC at which 'handle' must be called at the latest.  If this function does
+	 * not set *wake, there is no such time.
 	 */
 	size_t (*poll)(void *arg, size_t unsent, struct pollfd *fds, int64_t *wake);
 	/* Do the work that is possible according to fds. */
@@ -46,22 +46,25 @@ struct peer {
 	int in, out; /* copies of standard input and output */
 	struct linereader lines;
 	struct outbox outbox;
-	void (*before)(int); /* what SIGPIPE did */
+	void (*before)(int); /* disposition of SIGPIPE before peer_open */
 	const struct peer_face *face;
 	void *arg;
 };
 
 /*
  * Take over the standard streams.  Until peer_close, descriptor 1 is a copy of standard error, so
- * that only replies get to the peer.  A write to a peer that has hung up is an error and no signal.
- * After an error, the peer must not be closed.
+ * that only replies get to the peer.  A write to a peer that has hung up gives an error and no
+ * signal.  If peer_open fails, peer_close must not be called.
  */
 int peer_open(struct peer *peer, const struct peer_face *face, void *arg, struct err *err);
 void peer_close(struct peer *peer);
 /* In a child process: close the streams of the peer, and leave the standard streams as they are. */
 void peer_leave(struct peer *peer);
 
-/* Send a line from the offset start on.  The peer may take over the memory of line. */
+/*
+ * Send the bytes of *line that begin at the offset 'start'.  The peer may take over the memory of
+ * *line.
+ */
 void peer_reply(struct peer *peer, struct buf *line, size_t start);
 /* Reply with an error, unless the request is a notification. */
 void peer_refuse(struct peer *peer, const struct envelope *request, enum rpc_code code,

@@ -7,6 +7,8 @@
 #pragma once
 #include "rpc/answerer.h"
 
-/* Read requests from standard input, and write replies to standard output.  Returns as peer_serve.
+/*
+ * Read requests from standard input, and write replies to standard output.  Returns the same as
+ * peer_serve.
  */
 int queryserver_run(const struct answerer_source *source, struct err *err);
