@@ -144,6 +144,8 @@ static void say_denial(const struct node_denial *denial)
 	if (is_number(denial)) {
 		buf_addf(&line, "%llu ", (unsigned long long)denial->times);
 		text_quote(&line, denial->subject);
+		buf_adds(&line, "\nstrata: reason: ");
+		text_quote(&line, denial->rule);
 		fprintf(stderr, "strata: %s\n", line.data);
 		return;
 	}

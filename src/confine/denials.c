@@ -1,5 +1,6 @@
 #include "confine/denials.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "core/hash.h"
@@ -31,6 +33,7 @@ struct sink {
 	int fd;
 	enum denials_sink kind;
 	uint64_t lost;  /* denials in lines that could not be written to this sink */
+	int failed;     /* the errno of the first such line */
 	uint64_t said;  /* the number in the last line about lost denials */
 	uint64_t noted; /* the value of 'lost' that the other sinks have been told */
 };
@@ -134,32 +137,82 @@ void denials_json(struct json *out, const struct denial *denial)
 }
 
 /*
- * Whether a line can be written at once.  A command must not stop because nobody reads its denials.
- * A pipe that poll reports as writable has room for PIPE_BUF bytes; a longer line might have to
- * wait.
+ * Returns the errno that keeps a pipe or a socket from being written to at once, or 0.  A command
+ * must not stop because nobody reads its denials.
  */
-static bool has_room(const struct sink *sink, size_t len, size_t most)
+static int failure_of(int fd)
 {
-	struct pollfd ready = { .fd = sink->fd, .events = POLLOUT };
-	struct stat st;
+	struct pollfd ready = { .fd = fd, .events = POLLOUT };
 
-	if (poll(&ready, 1, 0) != 1 || ready.revents != POLLOUT)
-		return false;
-	if (fstat(sink->fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return len <= PIPE_BUF;
-	return sink->kind == DENIALS_GIVEN || (size_t)st.st_size + len <= most;
+	if (poll(&ready, 1, 0) != 1)
+		return EAGAIN;
+	return ready.revents == POLLOUT ? 0 : EPIPE;
 }
 
-static bool write_to(const struct sink *sink, const struct buf *line, size_t most)
+/*
+ * Returns 0 if a line of this length can be written at once, or an errno.  A pipe that poll reports
+ * as writable has room for PIPE_BUF bytes; a longer line might have to wait.
+ */
+static int check_room(const struct sink *sink, size_t len, size_t most)
 {
-	if (!has_room(sink, line->len, most))
-		return false;
+	int error = failure_of(sink->fd);
+	struct stat st;
+
+	if (error)
+		return error;
+	if (fstat(sink->fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return len <= PIPE_BUF ? 0 : EAGAIN;
+	return sink->kind == DENIALS_GIVEN || (size_t)st.st_size + len <= most ? 0 : EFBIG;
+}
+
+/* Returns 0, or the errno that has kept the line from being written. */
+static int write_to(const struct sink *sink, const struct buf *line, size_t most)
+{
+	int error = check_room(sink, line->len, most);
+
+	if (error)
+		return error;
 	/* The lock matters only for a regular file, whose reader may be emptying it. */
 	bool locked = flock(sink->fd, LOCK_EX) == 0;
 	ssize_t n = write(sink->fd, line->data, line->len);
+	error = n < 0 ? errno : n == (ssize_t)line->len ? 0 : ENOSPC;
 	if (locked)
 		(void)flock(sink->fd, LOCK_UN);
-	return n == (ssize_t)line->len;
+	return error;
+}
+
+static bool is_disk_full(int fd)
+{
+	struct statvfs fs;
+
+	if (fstatvfs(fd, &fs) < 0 || !fs.f_blocks)
+		return false;
+	return !(geteuid() ? fs.f_bavail : fs.f_bfree);
+}
+
+int denials_check(int sink)
+{
+	int error = failure_of(sink);
+	struct stat st;
+
+	if (error || fstat(sink, &st) < 0)
+		return error;
+	/* A device such as /dev/full refuses even a write of no bytes. */
+	if (S_ISCHR(st.st_mode) && write(sink, "", 0) < 0)
+		return errno;
+	return S_ISREG(st.st_mode) && is_disk_full(sink) ? ENOSPC : 0;
+}
+
+const char *denials_describe(int error)
+{
+	switch (error) {
+	case EPIPE:
+		return "its reader has gone";
+	case EAGAIN:
+		return "its reader is too slow, or a line is too long for it";
+	default:
+		return strerror(error);
+	}
 }
 
 static int make_line(struct json *line, const struct denial *denial)
@@ -180,7 +233,8 @@ static bool write_more(
 	struct denial denial = { .what = DENIALS_MORE, .subject = subject, .times = times };
 
 	snprintf(denial.rule, sizeof(denial.rule), "%s", rule);
-	return make_line(&line, &denial) >= 0 && write_to(sink, &line.out, OWN_MAX + OWN_SPARE);
+	return make_line(&line, &denial) >= 0 &&
+	       write_to(sink, &line.out, OWN_MAX + OWN_SPARE) == 0;
 }
 
 /* Write the number of denials that a sink has no line about, if the number has grown. */
@@ -200,7 +254,7 @@ static void note_lost(const struct denials *denials, struct sink *given)
 	for (size_t i = 0; i < denials->n_sinks; i++)
 		if (denials->sinks[i].kind == DENIALS_OWN)
 			(void)write_more(&denials->sinks[i], "denials that --denials lacks",
-				"the file, or the reader, took no more", given->lost);
+				denials_describe(given->failed), given->lost);
 	given->noted = given->lost;
 }
 
@@ -211,9 +265,13 @@ static void write_line(struct denials *denials, const struct denial *denial, uin
 
 	if (make_line(&line, denial) < 0)
 		return;
-	for (size_t i = 0; i < denials->n_sinks; i++)
-		if (!write_to(&denials->sinks[i], &line.out, OWN_MAX))
-			denials->sinks[i].lost += news;
+	for (size_t i = 0; i < denials->n_sinks; i++) {
+		struct sink *sink = &denials->sinks[i];
+		int error = write_to(sink, &line.out, OWN_MAX);
+
+		sink->lost += error ? news : 0;
+		sink->failed = sink->failed ? sink->failed : error;
+	}
 }
 
 static void begin_second(struct denials *denials, int64_t now)

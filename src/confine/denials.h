@@ -63,6 +63,13 @@ enum denials_sink {
  * are ignored.
  */
 void denials_add_sink(struct denials *denials, int sink, enum denials_sink kind);
+/*
+ * Returns 0, or the errno that keeps lines from being written to a descriptor now: EPIPE if its
+ * reader has gone, EAGAIN if its reader is too slow.
+ */
+int denials_check(int sink);
+/* Returns the reason that such an errno stands for. */
+const char *denials_describe(int error);
 void denials_free(struct denials *denials);
 /* Note a denial.  The texts are copied. */
 void denials_add(struct denials *denials, const char *what, const char *subject,

@@ -398,6 +398,18 @@ void confined_report(
 			&result->n_denials);
 }
 
+const char *confined_describe_loss(const struct confined *confined, struct arena *arena)
+{
+	int error =
+		confined->active && confined->denials >= 0 ? denials_check(confined->denials) : 0;
+
+	return error ? arena_printf(arena,
+			       "--denials: no denial can be written there now: %s; their number "
+			       "is told at the end\n",
+			       denials_describe(error))
+		     : NULL;
+}
+
 void confined_release(struct confined *confined)
 {
 	warden_free(confined->warden);

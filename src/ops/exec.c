@@ -94,22 +94,30 @@ static void release_env(void *arg)
 	env_let_go(job->env);
 }
 
-/* Tell the user, before the command runs, which parts of the policy are not enforced. */
-static void tell_unenforced(const struct job *job)
+/*
+ * Tell the user, before the command runs, which parts of the policy are not enforced, and whether
+ * denials can be written to where the user wants them.
+ */
+static void tell_shortcomings(const struct job *job)
 {
 	struct op_context *ctx = job->ctx;
 	struct exec_result so_far = { 0 };
 
+	if (!ctx->notice)
+		return;
 	confined_report(job->confined, ctx->arena, &so_far);
-	if (ctx->notice && *so_far.unenforced)
+	const char *loss = confined_describe_loss(job->confined, ctx->arena);
+	if (*so_far.unenforced)
 		ctx->notice(ctx->arg, so_far.unenforced);
+	if (loss)
+		ctx->notice(ctx->arg, loss);
 }
 
 static int restrict_command(struct job *job, struct sandbox_command *command, struct err *err)
 {
 	if (confined_restrict(job->confined, job->ctx->arena, command, err) < 0)
 		return -(int)err->code;
-	tell_unenforced(job);
+	tell_shortcomings(job);
 	return 0;
 }
 
@@ -121,7 +129,7 @@ static int make_space(struct job *job, struct sandbox *sandbox, struct sandbox_c
 	struct confined *confined = job->confined;
 
 	if (!confined->active)
-		tell_unenforced(job);
+		tell_shortcomings(job);
 	plan.binds.hidden = job->env->root;
 	if (!plan.binds.n && !confined->active)
 		return 0;

@@ -554,6 +554,30 @@ hint: '\"env\": {\"allow\": [\"SECRET_TOKEN\"]}' in the policy allows it" confin
 	grep -xF 'strata: 1 denials that --denials lacks' err.txt
 }
 
+@test "a place that takes no denials is told of before the command, and the end has the number and the reason" {
+	local before="no denial can be written there now"
+	begin
+	confined --no-commit --denials /dev/full -q -- sh -c 'echo started >&2; mkdir /etc/x /etc/y' 2>err.txt || true
+	is "$(grep -E '^(strata|started)' err.txt | head -2)" "strata: --denials: $before: No space left on device; their number is told at the end"$'\n'started
+	is "$(grep -A1 -F 'that --denials lacks' err.txt)" $'strata: 2 denials that --denials lacks\nstrata: reason: No space left on device'
+	# The reader of the pipe ends before strata starts.
+	mkfifo pipe
+	exec 5<>pipe 6>pipe 5<&-
+	confined --no-commit --denials 6 -q -- sh -c '! mkdir /etc/x' 2>err.txt
+	exec 6>&-
+	is "$(head -1 err.txt)" "strata: --denials: $before: its reader has gone; their number is told at the end"
+	grep -xF 'strata: reason: its reader has gone' err.txt
+	# The node has the denials, their number, and the reason.
+	strata exec -q -- touch /w/before
+	confined --denials /dev/full -q -- sh -c '! mkdir /etc/x && echo 1 >new' 2>err.txt
+	is "$(strata show --json | jq -c '.denials | map([.what, .subject, .rule, .times])' | jq -c '.[]' | sort)" \
+		'["more","denials that --denials lacks","No space left on device",1]
+["write","/etc/x","fs.allow_write: no rule has the path",1]'
+	# A place that takes them is not mentioned.
+	confined --no-commit -q -- sh -c 'echo first >&2' 2>err.txt
+	is "$(cat err.txt)" first
+}
+
 @test "a link into what may not be read hangs nothing" {
 	mkdir -p src/w/secret/dir src/ro
 	ln -s /w/secret src/ro/link
