@@ -223,15 +223,15 @@ static void add_names(const struct treerules_names *names, struct mount_list *mo
 }
 
 /*
- * Whether the command gets a /dev/shm of its own.  Programs need that directory, but must not find
- * files of commands under other policies there.
+ * Whether the command gets shared memory of its own: a /dev/shm, and an IPC namespace.  Programs
+ * need both, and commands under other policies shall not find their files and objects there.
  */
 static bool has_own_memory(const struct planning *planning)
 {
 	for (size_t i = 0; i < planning->write.n; i++)
 		if (str_within(str_of(planning->write.list[i]), str_of(SHARED_MEMORY)))
 			return false;
-	return !is_within(&planning->write, SHARED_MEMORY) && exists(SHARED_MEMORY);
+	return !is_within(&planning->write, SHARED_MEMORY);
 }
 
 static void add_writing(const struct planning *planning, struct mount_list *mounts)
@@ -240,7 +240,7 @@ static void add_writing(const struct planning *planning, struct mount_list *moun
 		add_entry(mounts, MOUNTPLAN_READ_ONLY, "/");
 		add_all(mounts, MOUNTPLAN_WRITABLE, &planning->write);
 	}
-	if (has_own_memory(planning))
+	if (has_own_memory(planning) && exists(SHARED_MEMORY))
 		add_entry(mounts, MOUNTPLAN_PRIVATE, SHARED_MEMORY);
 	for (size_t i = 0; i < planning->write_denied.n; i++)
 		add_entry(mounts,
@@ -414,6 +414,7 @@ void planning_restrict(const struct planning *planning, struct arena *arena, boo
 	out->capabilities = capability_set(policy->exec.nested);
 	out->no_new_privs = true;
 	out->limits = planning_limits(policy);
+	out->own_ipc = has_own_memory(planning);
 }
 
 /* ------------------------------------------------- lists for another process */

@@ -96,6 +96,8 @@ static int enter_layers(const struct policy *policy, struct buf *lacks, struct e
 		return -(int)err->code;
 	planning_restrict(&planning, &arena, false, &restriction);
 	restriction.limits = (struct resource_limits){ 0 }; /* lower_limits has set the limits */
+	/* The worker runs no programs, and may lack the right to make a namespace. */
+	restriction.own_ipc = false;
 	/* Only root has capabilities, and the right to give them up. */
 	restriction.bounded = geteuid() == 0;
 	landlock_lacks(&restriction.landlock, lacks);

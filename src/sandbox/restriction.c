@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -73,8 +74,11 @@ static int load_filter(const struct restriction *restriction, struct err *err)
 
 int restriction_enter(const struct restriction *restriction, bool traced, struct err *err)
 {
-	if ((!traced && set_limits(restriction, err) < 0) ||
-		(restriction->bounded && capability_bound(restriction->capabilities, err) < 0))
+	if (!traced && set_limits(restriction, err) < 0)
+		return -(int)err->code;
+	if (restriction->own_ipc && unshare(CLONE_NEWIPC) < 0)
+		return err_errno(err, "give the command IPC objects of its own");
+	if ((restriction->bounded && capability_bound(restriction->capabilities, err) < 0))
 		return -(int)err->code;
 	if (restriction->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_errno(err, "forbid new privileges");

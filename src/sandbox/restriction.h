@@ -5,6 +5,7 @@
  * descendants inherit them.  The process sets the parts in this order:
  *
  *	limits          of resource.h
+ *	IPC namespace   of the command's own
  *	capabilities    out of the bounding set
  *	no_new_privs    or CAP_SYS_ADMIN is needed for the next two
  *	Landlock        its paths are looked up as root in the sandbox
@@ -40,6 +41,11 @@ struct restriction {
 	uint64_t capabilities; /* if 'bounded' is set: the capabilities that remain */
 	bool no_new_privs;
 	struct resource_limits limits;
+	/*
+	 * The command has System V IPC objects and POSIX message queues of its own, instead of the
+	 * sandbox's.
+	 */
+	bool own_ipc;
 	/*
 	 * Directory of the struct resource_group that the command is forked into; borrowed.  -1:
 	 * none.

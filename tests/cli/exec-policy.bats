@@ -487,6 +487,31 @@ namespaces() {
 	is "$(confined -q -- ls -A /dev/shm)" theirs
 }
 
+@test "shared memory, semaphores and message queues of a command are its own" {
+	local things=(shm=4711 sem=4711 msg=4711 mq=strata-test) made=(shm_new=4711 sem_new=4711 msg_new=4711 mq_new=strata-test)
+	begin
+	policy '{"fs":{"allow_read":["/"],"allow_write":["/w"]}}'
+	# The objects are those of the sandbox, which a program keeps.
+	strata exec --no-commit -- sh -c 'sleep 600 >/dev/null 2>&1 &'
+	run -1 --separate-stderr strata exec --no-commit -- forbid "${made[@]}"
+	is "$(grep -c ': done$' <<<"$output")" 4
+	run -1 --separate-stderr strata exec --no-commit -- forbid "${things[@]}"
+	is "$(grep -c ': done$' <<<"$output")" 4
+	try "${things[@]}"
+	is "$(sed 's/.*: //' <<<"$output" | sort -u)" ENOENT
+	# A command can make objects, which are seen by its own programs alone.
+	run -1 --separate-stderr confined -q -- sh -c 'forbid shm_new=815; forbid shm=815'
+	is "$output" $'shm_new=815: done\nshm=815: done'
+	run -0 strata exec --no-commit -- forbid shm=815
+	try shm=815
+	# The objects of the machine are seen by no command.
+	[ "$(strata exec --no-commit -- readlink /proc/self/ns/ipc)" != "$(readlink /proc/self/ns/ipc)" ]
+	# With /dev/shm of the sandbox, the command has the sandbox's other objects, too.
+	policy '{"fs":{"allow_read":["/"],"allow_write":["/dev/shm"]}}'
+	run -1 --separate-stderr confined -q -- forbid shm=4711 sem=4711 msg=4711
+	is "$(grep -c ': done$' <<<"$output")" 3
+}
+
 @test "a command gets the variables that the policy passes on, and no descriptor" {
 	begin
 	export MINE_A=1 MINE_B=2 SECRET_TOKEN=3 LANG=C.UTF-8 HOME=/outside PATH=$PATH:/outside TMPDIR=$TMPDIR

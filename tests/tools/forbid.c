@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/personality.h>
@@ -558,6 +559,48 @@ static long try_unknown(char *a, char *b)
 	return CALL(1000);
 }
 
+/* IPC objects.  The first four look for an object, the others make it. */
+
+static long try_shm(char *a, char *b)
+{
+	return CALL(SYS_shmget, atoi(a), 0, 0);
+}
+
+static long try_sem(char *a, char *b)
+{
+	return CALL(SYS_semget, atoi(a), 0, 0);
+}
+
+static long try_msg(char *a, char *b)
+{
+	return CALL(SYS_msgget, atoi(a), 0);
+}
+
+static long try_mq(char *a, char *b)
+{
+	return CALL(SYS_mq_open, a, O_RDONLY, 0, NULL);
+}
+
+static long try_shm_new(char *a, char *b)
+{
+	return CALL(SYS_shmget, atoi(a), 1, IPC_CREAT | MODE);
+}
+
+static long try_sem_new(char *a, char *b)
+{
+	return CALL(SYS_semget, atoi(a), 1, IPC_CREAT | MODE);
+}
+
+static long try_msg_new(char *a, char *b)
+{
+	return CALL(SYS_msgget, atoi(a), IPC_CREAT | MODE);
+}
+
+static long try_mq_new(char *a, char *b)
+{
+	return CALL(SYS_mq_open, a, O_RDWR | O_CREAT, MODE, NULL);
+}
+
 #ifdef __x86_64__
 static long try_iopl(char *a, char *b)
 {
@@ -678,6 +721,14 @@ static const struct thing {
 	{ "syslog", try_syslog, 0 },
 	{ "quotactl", try_quotactl, 0 },
 	{ "unknown", try_unknown, 0 },
+	{ "shm", try_shm, 1 },
+	{ "sem", try_sem, 1 },
+	{ "msg", try_msg, 1 },
+	{ "mq", try_mq, 1 },
+	{ "shm_new", try_shm_new, 1 },
+	{ "sem_new", try_sem_new, 1 },
+	{ "msg_new", try_msg_new, 1 },
+	{ "mq_new", try_mq_new, 1 },
 #ifdef __x86_64__
 	{ "iopl", try_iopl, 0 },
 	{ "x32", try_x32, 0 },
