@@ -1,6 +1,7 @@
 /* fileops: files in the workspace are read, replaced, edited and inspected, and no others. */
 #include <errno.h>
 #include <sys/socket.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/xattr.h>
 
@@ -200,6 +201,26 @@ static void magic_links_are_not_followed(void **state)
 	assert_content(fixture, "abc");
 }
 
+static void devices_are_not_opened(void **state)
+{
+	struct fixture *fixture = *state;
+	static const char *const root[] = { "/" };
+	owned(gate_freep) struct gate *gate = NULL;
+	struct wire_request request = { .path = STR("/dev/zero"), .offset = -1, .max_bytes = -1 };
+
+	/* Only root can make a device. */
+	if (mknod(fixture_path(fixture, "in/zero"), S_IFCHR | 0666, makedev(1, 5)) == 0) {
+		assert_refused(fixture, do_read(fixture, "in/zero", -1, -1, WIRE_BYTES), ENXIO);
+		assert_refused(fixture, do_write(fixture, "in/zero", "x"), ENXIO);
+	}
+	fixture->policy.fs.allow_read = (struct policy_list){ (const char **)root, 1 };
+	assert_int_equal(gate_new(&fixture->policy, NULL, NULL, &gate, &fixture->err), 0);
+	fixture->ops.gate = gate;
+	assert_refused(fixture,
+		fileops_read(&fixture->ops, &request, &fixture->reply, &fixture->err), ENXIO);
+	assert_int_equal(fileops_stat(&fixture->ops, &request, &fixture->reply, &fixture->err), 0);
+}
+
 static void links_inside_are_followed(void **state)
 {
 	struct fixture *fixture = *state;
@@ -351,6 +372,7 @@ int main(void)
 		TEST(reads_only_files),
 		TEST(nothing_leads_out),
 		TEST(magic_links_are_not_followed),
+		TEST(devices_are_not_opened),
 		TEST(links_inside_are_followed),
 		TEST(a_path_is_absolute_text),
 		TEST(a_new_file_gets_its_directories),
