@@ -1,19 +1,16 @@
-#include "cli/resultview.h"
+#include "ops/resultview.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/output.h"
-#include "cli/valuetext.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/text.h"
+#include "ops/valuetext.h"
 #include "query/method.h"
 
-#define RESULT_MAX (2 * METHOD_REPLY_MAX) /* maximum size of a parsed result */
-#define GAP 2                             /* spaces between two columns */
-#define NESTING 4                         /* spaces of indent for the lines below a heading */
+#define GAP 2     /* spaces between two columns */
+#define NESTING 4 /* spaces of indent for the lines below a heading */
 #define COLUMNS_MAX 32
 
 /*
@@ -25,6 +22,7 @@ static const struct layout {
 	const char *text;    /* the member to print as it is */
 	const char *columns; /* the columns in this order, with spaces between */
 } layouts[] = {
+	{ "cat", "content", NULL },
 	{ "file_diff", "diff", NULL },
 	{ "find_files", NULL, "type path" },
 	{ "grep_history", NULL, "path line first.snapshot last.snapshot text" },
@@ -41,7 +39,7 @@ static const struct layout {
 /* Members that say that something is missing in the result. */
 static const struct {
 	const char *name;
-	const char *what; /* text that is printed before the number */
+	const char *what; /* text before the number */
 } lacks[] = {
 	{ "left_out", "datasets or snapshots left out because of their names or of access rights" },
 	{ "unreadable", "files or directories that could not be read" },
@@ -178,13 +176,13 @@ static void add_in(struct buf *line, const struct column *column, const struct b
 	add_spaces(line, (column->number ? 0 : rest) + GAP);
 }
 
-/* Print a line without the spaces at its end, and begin the next one. */
-static void print_line(struct buf *line)
+/* Add a line without the spaces at its end, and begin the next one. */
+static void add_line(struct buf *out, struct buf *line)
 {
 	while (line->len && line->data[line->len - 1] == ' ')
 		buf_truncate(line, line->len - 1);
 	buf_addc(line, '\n');
-	fwrite(line->data, 1, line->len, stdout);
+	buf_add(out, line->data, line->len);
 	buf_clear(line);
 }
 
@@ -207,7 +205,7 @@ static void add_words(struct buf *out, struct str name, bool upper)
 	}
 }
 
-static void print_head(const struct table *table, struct buf *line, struct buf *text)
+static void add_head(struct buf *out, const struct table *table, struct buf *line, struct buf *text)
 {
 	add_spaces(line, table->indent);
 	for (size_t i = 0; i < table->n; i++) {
@@ -215,11 +213,11 @@ static void print_head(const struct table *table, struct buf *line, struct buf *
 		add_words(text, table->columns[i].name, true);
 		add_in(line, &table->columns[i], text);
 	}
-	print_line(line);
+	add_line(out, line);
 }
 
-static void print_row(
-	const struct table *table, const struct jsonread *row, struct buf *line, struct buf *text)
+static void add_row(struct buf *out, const struct table *table, const struct jsonread *row,
+	struct buf *line, struct buf *text)
 {
 	add_spaces(line, table->indent);
 	for (size_t i = 0; i < table->n; i++) {
@@ -230,10 +228,11 @@ static void print_row(
 			valuetext_add(text, table->columns[i].name, cell);
 		add_in(line, &table->columns[i], text);
 	}
-	print_line(line);
+	add_line(out, line);
 }
 
-static void print_table(const struct jsonread *rows, const struct layout *layout, size_t indent)
+static void add_table(
+	struct buf *out, const struct jsonread *rows, const struct layout *layout, size_t indent)
 {
 	struct table table = { .rows = rows, .indent = indent };
 	owned(buf_release) struct buf line = BUF_INIT, text = BUF_INIT;
@@ -245,9 +244,9 @@ static void print_table(const struct jsonread *rows, const struct layout *layout
 		if (table.columns[i].used)
 			table.columns[used++] = table.columns[i];
 	table.n = used;
-	print_head(&table, &line, &text);
+	add_head(out, &table, &line, &text);
 	for (size_t i = 0; i < jsonread_count(rows); i++)
-		print_row(&table, jsonread_item(rows, i), &line, &text);
+		add_row(out, &table, jsonread_item(rows, i), &line, &text);
 	arena_release(&table.arena);
 }
 
@@ -276,8 +275,8 @@ static bool has_tables(const struct jsonread *list)
 }
 
 /*
- * Whether a member of the result is not printed here: it only repeats a parameter, another function
- * prints it, or it is an empty list.
+ * Whether a member of the result is not shown here: it only repeats a parameter, another function
+ * shows it, or it is an empty list.
  */
 static bool is_told(const struct op *method, const char *name, const struct jsonread *value)
 {
@@ -295,30 +294,31 @@ static bool is_told(const struct op *method, const char *name, const struct json
 	return false;
 }
 
-struct printing {
+struct viewing {
+	struct buf *out;
 	const struct op *method;
 	const struct layout *layout;
 	size_t indent;
-	bool any; /* a line was printed */
+	bool any; /* a line was added */
 };
 
-static void print_object(struct printing *printing, const struct jsonread *object);
+static void add_object(struct viewing *viewing, const struct jsonread *object);
 
-static void print_nested(struct printing *printing, const struct jsonread *object)
+static void add_nested(struct viewing *viewing, const struct jsonread *object)
 {
-	printing->indent += NESTING;
-	print_object(printing, object);
-	printing->indent -= NESTING;
+	viewing->indent += NESTING;
+	add_object(viewing, object);
+	viewing->indent -= NESTING;
 }
 
-static bool is_shown(const struct printing *printing, const struct jsonread *object, size_t i)
+static bool is_shown(const struct viewing *viewing, const struct jsonread *object, size_t i)
 {
-	return printing->indent ||
-	       !is_told(printing->method, jsonread_key(object, i).ptr, jsonread_item(object, i));
+	return viewing->indent ||
+	       !is_told(viewing->method, jsonread_key(object, i).ptr, jsonread_item(object, i));
 }
 
-/* Print each member of an object on a line, except for members that are tables. */
-static void print_lines(struct printing *printing, const struct jsonread *object)
+/* Add each member of an object on a line, except for members that are tables. */
+static void add_lines(struct viewing *viewing, const struct jsonread *object)
 {
 	owned(buf_release) struct buf line = BUF_INIT, text = BUF_INIT;
 	struct column names = { 0 };
@@ -328,7 +328,7 @@ static void print_lines(struct printing *printing, const struct jsonread *object
 			const struct jsonread *value = jsonread_item(object, i);
 			struct str name = jsonread_key(object, i);
 
-			if (!is_shown(printing, object, i) || is_table(value))
+			if (!is_shown(viewing, object, i) || is_table(value))
 				continue;
 			buf_clear(&text);
 			add_words(&text, name, false);
@@ -336,49 +336,50 @@ static void print_lines(struct printing *printing, const struct jsonread *object
 				names.width = text.len > names.width ? text.len : names.width;
 				continue;
 			}
-			add_spaces(&line, printing->indent);
+			add_spaces(&line, viewing->indent);
 			add_in(&line, &names, &text);
 			valuetext_add(&line, name, value);
-			print_line(&line);
-			printing->any = true;
+			add_line(viewing->out, &line);
+			viewing->any = true;
 			if (jsonread_type(value) == JSONREAD_OBJECT)
-				print_nested(printing, value);
+				add_nested(viewing, value);
 		}
 }
 
-/* Print a list of objects: as a table, or one after the other. */
-static void print_list(struct printing *printing, const struct jsonread *list)
+/* Add a list of objects: as a table, or one after the other. */
+static void add_list(struct viewing *viewing, const struct jsonread *list)
 {
-	if ((printing->layout && printing->layout->columns) || !has_tables(list)) {
-		print_table(list, printing->layout, printing->indent);
+	if ((viewing->layout && viewing->layout->columns) || !has_tables(list)) {
+		add_table(viewing->out, list, viewing->layout, viewing->indent);
 		return;
 	}
 	for (size_t i = 0; i < jsonread_count(list); i++) {
 		if (i)
-			putchar('\n');
-		print_nested(printing, jsonread_item(list, i));
+			buf_addc(viewing->out, '\n');
+		add_nested(viewing, jsonread_item(list, i));
 	}
 }
 
-static void print_object(struct printing *printing, const struct jsonread *object)
+static void add_object(struct viewing *viewing, const struct jsonread *object)
 {
-	print_lines(printing, object);
+	add_lines(viewing, object);
 	for (size_t i = 0; i < jsonread_count(object); i++) {
 		const struct jsonread *value = jsonread_item(object, i);
 
-		if (!is_table(value) || !is_shown(printing, object, i))
+		if (!is_table(value) || !is_shown(viewing, object, i))
 			continue;
-		if (printing->any)
-			putchar('\n');
-		print_list(printing, value);
-		printing->any = true;
+		if (viewing->any)
+			buf_addc(viewing->out, '\n');
+		add_list(viewing, value);
+		viewing->any = true;
 	}
 }
 
 /* ------------------------------------------------------------------- the whole result */
 
-/* Print the text that is the answer, such as the content of a file. */
-static void print_answer(const struct jsonread *result, const char *name)
+/* Add the text that is the answer, such as the content of a file. */
+static void add_answer(
+	struct buf *out, struct buf *notes, const struct jsonread *result, const char *name)
 {
 	owned(buf_release) struct buf bytes = BUF_INIT;
 	struct str text = { "", 0 }, encoding = { "", 0 };
@@ -387,51 +388,41 @@ static void print_answer(const struct jsonread *result, const char *name)
 	(void)jsonread_get_str(result, "encoding", &encoding);
 	if (str_eq(encoding, STR("base64")) && text_unbase64(&bytes, text))
 		text = (struct str){ bytes.data, bytes.len };
-	if (text.len)
-		fwrite(text.ptr, 1, text.len, stdout);
+	buf_add(out, text.ptr, text.len);
 	if (str_eq(encoding, STR("binary")))
-		printf("the files are binary and %s\n",
+		buf_addf(out, "the files are binary and %s\n",
 			jsonread_bool(jsonread_member(result, "identical")) ? "the same"
 									    : "differ");
 	if (str_eq(encoding, STR("missing")))
-		fprintf(stderr, "strata: neither snapshot has the path\n");
+		buf_adds(notes, "neither snapshot has the path\n");
 }
 
-/* Print on stderr which parts of the result are missing. */
-static void print_lacks(const struct jsonread *result)
+/* Add which parts of the result are missing. */
+static void add_lacks(struct buf *notes, const struct jsonread *result)
 {
 	struct str cursor = { "", 0 };
 	bool truncated = false;
 	int64_t count;
 
-	fflush(stdout);
 	(void)jsonread_get_bool(result, "truncated", &truncated);
 	if (jsonread_get_str(result, "cursor", &cursor) == JSONREAD_FOUND)
-		fprintf(stderr, "strata: there is more: go on with cursor=%.*s\n", (int)cursor.len,
+		buf_addf(notes, "there is more: go on with cursor=%.*s\n", (int)cursor.len,
 			cursor.ptr);
 	else if (truncated)
-		fprintf(stderr, "strata: there is more than is shown\n");
+		buf_adds(notes, "there is more than is shown\n");
 	for (size_t i = 0; i < sizeof(lacks) / sizeof(lacks[0]); i++)
 		if (jsonread_get_int(result, lacks[i].name, &count) == JSONREAD_FOUND)
-			fprintf(stderr, "strata: %s: %lld\n", lacks[i].what, (long long)count);
+			buf_addf(notes, "%s: %lld\n", lacks[i].what, (long long)count);
 }
 
-int resultview_print(const struct op *method, struct str members, struct err *err)
+void resultview_add(
+	struct buf *out, struct buf *notes, const struct op *op, const struct jsonread *result)
 {
-	struct printing printing = { .method = method, .layout = find_layout(method->name) };
-	owned(buf_release) struct buf text = BUF_INIT;
+	struct viewing viewing = { .out = out, .method = op, .layout = find_layout(op->name) };
 
-	buf_addc(&text, '{');
-	buf_add(&text, members.ptr, members.len);
-	buf_addc(&text, '}');
-	owned(jsonread_freep) struct jsonread *result =
-		jsonread_new_max((struct str){ text.data, text.len }, RESULT_MAX, err);
-	if (!result)
-		return err_context(err, "the result of %s", method->name);
-	if (printing.layout && printing.layout->text)
-		print_answer(result, printing.layout->text);
+	if (viewing.layout && viewing.layout->text)
+		add_answer(out, notes, result, viewing.layout->text);
 	else
-		print_object(&printing, result);
-	print_lacks(result);
-	return 0;
+		add_object(&viewing, result);
+	add_lacks(notes, result);
 }

@@ -1,4 +1,4 @@
-#include "cli/valuetext.h"
+#include "ops/valuetext.h"
 
 #include <inttypes.h>
 #include <stdio.h>
