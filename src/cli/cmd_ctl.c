@@ -178,19 +178,6 @@ static int print_help(const struct ctl_request *req, struct err *err)
 
 /* ------------------------------------------------------------ without an owner */
 
-struct direct {
-	const struct op *op;
-	struct json out;
-};
-
-static int add_row(void *arg, const void *row, struct err *err)
-{
-	struct direct *direct = arg;
-
-	op_json_row(direct->op, &direct->out, row);
-	return 0;
-}
-
 /* Returns the request of an operation, filled from KEY=VALUE pairs, or NULL on error. */
 static void *read_pairs(
 	const struct op *op, const struct ctl_request *req, struct arena *arena, struct err *err)
@@ -218,27 +205,21 @@ static void *read_pairs(
 static int do_directly(
 	struct op_context *ctx, const struct op *op, const struct ctl_request *req, struct err *err)
 {
-	struct direct direct = { op, JSON_INIT };
-	struct op_context own = *ctx;
+	owned(json_release) struct json out = JSON_INIT;
 	const void *request = read_pairs(op, req, ctx->arena, err);
-	void *result = arena_alloc(ctx->arena, op->result_size + 1);
 
 	if (!request)
 		return -(int)err->code;
-	own.row = add_row;
-	own.arg = &direct;
-	direct.out.pretty = !req->lines;
-	json_open(&direct.out, NULL, '{');
-	op_json_begin(op, &direct.out);
-	int r = op_run(op, &own, request, result, err);
-	op_json_end(op, &direct.out, result);
-	json_close(&direct.out);
-	struct str text = json_written(&direct.out);
-	if (r >= 0 && (fwrite(text.ptr, 1, text.len, stdout) != text.len || putchar('\n') < 0 ||
-			      fflush(stdout) != 0))
-		r = err_errno(err, "standard output");
-	json_release(&direct.out);
-	return r;
+	out.pretty = !req->lines;
+	json_open(&out, NULL, '{');
+	if (op_answer(op, ctx, request, &out, err) < 0)
+		return -(int)err->code;
+	json_close(&out);
+	struct str text = json_written(&out);
+	if (fwrite(text.ptr, 1, text.len, stdout) != text.len || putchar('\n') < 0 ||
+		fflush(stdout) != 0)
+		return err_errno(err, "standard output");
+	return 0;
 }
 
 int cmd_ctl_call(struct op_context *ctx, const struct ctl_request *req, struct err *err)

@@ -97,6 +97,67 @@ void op_json_end(const struct op *op, struct json *out, const void *result)
 		op->result_json(out, result);
 }
 
+/* A result that is being written as a document. */
+struct answering {
+	const struct op *op;
+	const struct op_context *face;
+	struct json *out;
+};
+
+static int check_size(const struct json *out, struct err *err)
+{
+	return out->out.overflowed
+		       ? err_set(err, ERR_LIMIT, "the answer has more than %zu bytes", out->out.max)
+		       : 0;
+}
+
+static int answer_row(void *arg, const void *row, struct err *err)
+{
+	const struct answering *answering = arg;
+
+	op_json_row(answering->op, answering->out, row);
+	return check_size(answering->out, err);
+}
+
+static void answer_progress(void *arg, const char *stage, uint64_t done, uint64_t total)
+{
+	const struct op_context *face = ((const struct answering *)arg)->face;
+
+	face->progress(face->arg, stage, done, total);
+}
+
+static void answer_notice(void *arg, const char *lines)
+{
+	const struct op_context *face = ((const struct answering *)arg)->face;
+
+	face->notice(face->arg, lines);
+}
+
+int op_answer(const struct op *op, const struct op_context *ctx, const void *request,
+	struct json *out, struct err *err)
+{
+	struct answering answering = { op, ctx, out };
+	struct op_context own = {
+		.root = ctx->root,
+		.workspace = ctx->workspace,
+		.arena = ctx->arena,
+		.report = ctx->report,
+		.row = answer_row,
+		.progress = ctx->progress ? answer_progress : NULL,
+		.notice = ctx->notice ? answer_notice : NULL,
+		.in_order = true,
+		.arg = &answering,
+	};
+	void *result = arena_alloc(ctx->arena, op->result_size + 1);
+
+	op_json_begin(op, out);
+	int r = op_run(op, &own, request, result, err);
+	if (r < 0)
+		return r;
+	op_json_end(op, out, result);
+	return check_size(out, err);
+}
+
 int op_send(void *arg, const void *bytes, uint64_t len, struct err *err)
 {
 	struct op_context *ctx = arg;

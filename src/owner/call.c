@@ -28,7 +28,6 @@
 
 /* The answer that a task builds and sends to the owner. */
 struct answering {
-	const struct op *op;
 	struct json out;
 	int fd;
 };
@@ -53,17 +52,6 @@ static void say_notice(void *arg, const char *lines)
 			isatty(STDERR_FILENO) ? "\r" : "");
 		lines += len + (lines[len] == '\n');
 	}
-}
-
-static int add_row(void *arg, const void *row, struct err *err)
-{
-	struct answering *answering = arg;
-
-	op_json_row(answering->op, &answering->out, row);
-	return answering->out.out.overflowed
-		       ? err_set(err, ERR_LIMIT, "the answer has more than %zu bytes",
-				 CALL_RESULT_MAX)
-		       : 0;
 }
 
 /*
@@ -114,7 +102,7 @@ static _Noreturn void answer_error_and_exit(struct owner *owner, const struct ca
 
 static _Noreturn void run_op_and_exit(struct owner *owner, const struct call_plan *plan, int reply)
 {
-	struct answering answering = { .op = plan->op, .out = JSON_INIT, .fd = reply };
+	struct answering answering = { .out = JSON_INIT, .fd = reply };
 	struct arena arena = { 0 };
 	struct report report = REPORT_INIT;
 	struct op_context ctx = {
@@ -122,27 +110,16 @@ static _Noreturn void run_op_and_exit(struct owner *owner, const struct call_pla
 		.workspace = owner->options->workspace,
 		.arena = &arena,
 		.report = &report,
-		.row = add_row,
 		.notice = plan->kind == CALL_AGENT ? say_notice : NULL,
-		.in_order = true,
-		.arg = &answering,
 	};
-	void *result = arena_alloc(&arena, plan->op->result_size + 1);
-	struct json *out = &answering.out;
 	struct err err = { 0 };
 
-	out->out.max = CALL_RESULT_MAX;
-	rpc_begin(out, plan->id);
-	op_json_begin(plan->op, out);
-	int r = op_run(plan->op, &ctx, plan->request, result, &err);
+	answering.out.out.max = CALL_RESULT_MAX;
+	rpc_begin(&answering.out, plan->id);
+	int r = op_answer(plan->op, &ctx, plan->request, &answering.out, &err);
 	if (r < 0)
 		answer_error_and_exit(owner, plan, &answering, &arena, &err);
-	op_json_end(plan->op, out, result);
-	rpc_end(out);
-	if (out->out.overflowed) {
-		err_set(&err, ERR_LIMIT, "the answer has more than %zu bytes", CALL_RESULT_MAX);
-		answer_error_and_exit(owner, plan, &answering, &arena, &err);
-	}
+	rpc_end(&answering.out);
 	answer_and_exit(&answering);
 }
 
