@@ -31,11 +31,17 @@ enum op_flags {
 	OP_AT_ONCE = 1 << 10,   /* with OP_OWNER: answered at once, even if other requests wait */
 	OP_INTERNAL = 1 << 11,  /* called by other strata processes; not in lists of operations */
 	OP_OWNERLESS = 1 << 12, /* without an owner, 'strata ctl' does the work itself */
+	OP_PERSON = 1 << 13,    /* reaches beyond the environment; never offered to a model */
+	OP_ADDS = 1 << 14,      /* with OP_WRITES: adds to the history, and changes nothing else */
+	OP_REPEATABLE =
+		1 << 15, /* with OP_WRITES: a second call with the same request does nothing */
 };
 
 struct op {
 	const char *name;
 	const char *summary; /* one line, for people and for models */
+	/* Sentences for a model that follow the summary: when to use the operation, and how. */
+	const char *advice; /* NULL: none */
 	unsigned flags;
 	unsigned access;            /* enum env_access */
 	const struct param *params; /* ends with a NULL name; NULL: none */

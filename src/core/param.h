@@ -44,6 +44,7 @@ enum param_flags {
 	PARAM_STDOUT = 1 << 5, /* PARAM_TEXT: "-" is the standard output of the caller, if any */
 	PARAM_STDIN = 1 << 6,  /* PARAM_TEXT: "-" is the standard input of the caller, if any */
 	PARAM_DESCRIPTOR = 1 << 7, /* PARAM_TEXT: a number is a descriptor of the caller */
+	PARAM_PERSON = 1 << 8,     /* reaches beyond the environment, so a model cannot give it */
 };
 
 struct param {
@@ -51,7 +52,7 @@ struct param {
 	const char *help; /* what the value is for: one line, for people and for models */
 	size_t offset;    /* offset of the value in the request struct */
 	uint8_t type;
-	uint8_t flags;
+	uint16_t flags;
 	char letter; /* short option, or 0 */
 	int64_t fallback;
 	int64_t cap;

@@ -139,15 +139,16 @@ static void write_members(struct json *out, struct shape *shape)
 	json_bool(out, "additionalProperties", false);
 }
 
-static void write_result(struct json *out, const struct op *op)
+void schema_result(struct json *out, const char *key, const struct op *op, const char *more)
 {
 	owned(buf_release) struct buf members = BUF_INIT;
 
 	if (op->rows)
 		buf_addf(&members, "%s:[%s] ", op->rows, op->row);
 	buf_adds(&members, op->result ?: "");
-	struct shape shape = { members.data ?: "" };
-	json_open(out, "result", '{');
+	buf_addf(&members, " %s", more ?: "");
+	struct shape shape = { members.data + strspn(members.data, " ") };
+	json_open(out, key, '{');
 	json_text(out, "type", "object");
 	write_members(out, &shape);
 	assert(!*shape.at);
@@ -156,9 +157,9 @@ static void write_result(struct json *out, const struct op *op)
 
 /* ----------------------------------------------------------------- the request */
 
-static void write_request(struct json *out, const struct param *params)
+void schema_request(struct json *out, const char *key, const struct param *params)
 {
-	json_open(out, "request", '{');
+	json_open(out, key, '{');
 	json_text(out, "type", "object");
 	json_open(out, "properties", '{');
 	for (const struct param *param = params; param && param->name; param++)
@@ -180,7 +181,7 @@ void schema_write(struct json *out, const char *key, const struct op *op)
 	json_text(out, "description", op->summary);
 	json_bool(out, "read_only", !(op->flags & OP_WRITES));
 	json_bool(out, "destructive", op->flags & OP_DESTROYS);
-	write_request(out, op->params);
-	write_result(out, op);
+	schema_request(out, "request", op->params);
+	schema_result(out, "result", op, NULL);
 	json_close(out);
 }

@@ -86,6 +86,7 @@ static void result_json(struct json *out, const void *result)
 const struct op op_blame = {
 	.name = "blame",
 	.summary = "who last changed a path, and each of its lines",
+	.advice = "Tells for each line which node brought it.",
 	.access = ENV_READ,
 	.params = params,
 	.request_size = sizeof(struct path_request),

@@ -66,6 +66,8 @@ static void result_json(struct json *out, const void *result)
 const struct op op_cat = {
 	.name = "cat",
 	.summary = "print a file as it was in a node",
+	.advice = "'where' is REF:PATH, as in HEAD~2:etc/hosts. 'work:PATH' is the live "
+		  "tree.",
 	.access = ENV_READ,
 	.access_for = access_for,
 	.params = params,

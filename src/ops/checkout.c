@@ -99,7 +99,11 @@ static int do_checkout(struct op_context *ctx, const void *request, void *out, s
 const struct op op_checkout = {
 	.name = "checkout",
 	.summary = "turn the live tree into a node",
-	.flags = OP_WRITES,
+	.advice = "Turns the live tree into the node that 'ref' names. Work that no node "
+		  "has yet is saved as a node first. Running programs are killed, unless "
+		  "'live' is set: then the files change under them. Call it with 'live' if "
+		  "you run inside this environment.",
+	.flags = OP_WRITES | OP_REPEATABLE,
 	.access = ENV_REPLACE,
 	.check = check_checkout,
 	.access_for = access_for,

@@ -36,7 +36,9 @@ void commit_result_json(struct json *out, const void *result)
 const struct op op_commit = {
 	.name = "commit",
 	.summary = "record the live tree as a new node",
-	.flags = OP_WRITES,
+	.advice = "Makes a node of the live tree now. If nothing has changed, no node is "
+		  "made.",
+	.flags = OP_WRITES | OP_ADDS,
 	.access = ENV_WRITE,
 	.params = params,
 	.request_size = sizeof(struct commit_request),

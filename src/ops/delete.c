@@ -36,6 +36,7 @@ static void result_json(struct json *out, const void *result)
 const struct op op_delete = {
 	.name = "delete",
 	.summary = "take a node out of the history",
+	.advice = "Removes a node for good. The nodes made from it stay.",
 	.flags = OP_WRITES | OP_DESTROYS,
 	.access = ENV_STORE,
 	.params = params,

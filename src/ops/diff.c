@@ -165,6 +165,9 @@ static void result_json(struct json *out, const void *result)
 const struct op op_diff = {
 	.name = "diff",
 	.summary = "what differs between two nodes, or a node and the live tree",
+	.advice = "'a' and 'b' are references such as HEAD~1, a tag or an id. Without 'b', "
+		  "'a' is compared with the live tree. Set 'patch' to get the changed "
+		  "lines.",
 	.access = ENV_READ,
 	.access_for = access_for,
 	.params = params,

@@ -469,6 +469,9 @@ void exec_result_json(struct json *out, const void *result)
 const struct op op_exec = {
 	.name = "exec",
 	.summary = "run a command in the environment",
+	.advice = "Give 'shell' for a line with pipes and variables, or 'argv' for a "
+		  "program with its arguments. The output comes with the result, and a node "
+		  "is made of what the command changed.",
 	.flags = OP_NO_ENV | OP_WRITES | OP_EXECUTES,
 	.params = params,
 	.request_size = sizeof(struct exec_request),

@@ -16,13 +16,13 @@
 		EXEC_PLACE_PARAM(REQUEST, user, TEXT,                                              \
 			"USER[:GROUP] of the environment; root unless given"),                     \
 		EXEC_PLACE_PARAM(REQUEST, net, TEXT, "host (the default) or none"),                \
-		EXEC_PLACE_PARAM(REQUEST, host_sockets, FLAG,                                      \
+		EXEC_PLACE_PARAM_AS(REQUEST, host_sockets, FLAG, PARAM_PERSON,                     \
 			"with the machine's network, its abstract sockets as well"),               \
-		EXEC_PLACE_PARAM(REQUEST, bind, TEXTS,                                             \
+		EXEC_PLACE_PARAM_AS(REQUEST, bind, TEXTS, PARAM_PERSON,                            \
 			"HOST:INSIDE[:ro]: show a file or directory of this machine"),             \
-		EXEC_PLACE_PARAM_AS(                                                               \
-			REQUEST, policy, TEXT, PARAM_STDIN, "the file of a policy to run under"),  \
-		EXEC_PLACE_PARAM_AS(REQUEST, denials, TEXT, PARAM_DESCRIPTOR,                      \
+		EXEC_PLACE_PARAM_AS(REQUEST, policy, TEXT, PARAM_STDIN | PARAM_PERSON,             \
+			"the file of a policy to run under"),                                      \
+		EXEC_PLACE_PARAM_AS(REQUEST, denials, TEXT, PARAM_DESCRIPTOR | PARAM_PERSON,       \
 			"with a policy: a file or descriptor that gets each denial as JSON")
 
 int exec_run(struct op_context *ctx, const struct exec_request *req, struct exec_result *result,

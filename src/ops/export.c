@@ -209,6 +209,7 @@ static void result_json(struct json *out, const void *result)
 const struct op op_export = {
 	.name = "export",
 	.summary = "write a node as a tar file or a directory",
+	.flags = OP_PERSON,
 	.access = ENV_READ,
 	.params = params,
 	.request_size = sizeof(struct export_request),

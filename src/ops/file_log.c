@@ -68,6 +68,7 @@ static void row_json(struct json *out, const void *row)
 const struct op op_file_log = {
 	.name = "file_log",
 	.summary = "every version of one path",
+	.advice = "Lists the nodes in which the path differs from the node before.",
 	.access = ENV_READ,
 	.params = params,
 	.request_size = sizeof(struct path_request),

@@ -198,6 +198,8 @@ static void result_json(struct json *out, const void *result)
 const struct op op_fork = {
 	.name = "fork",
 	.summary = "make further workspaces at a node",
+	.advice = "Makes a further live workspace from a node, for work that should not "
+		  "disturb this one. Then call other tools with 'workspace'.",
 	.flags = OP_WRITES,
 	.access = ENV_FORK,
 	.params = params,

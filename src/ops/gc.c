@@ -299,7 +299,9 @@ static bool gives_room_back(const void *request)
 const struct op op_gc = {
 	.name = "gc",
 	.summary = "give back the space of what no node needs",
-	.flags = OP_WRITES | OP_DESTROYS,
+	.advice = "Frees the space of nodes that were deleted or thinned out. History that "
+		  "still exists is untouched.",
+	.flags = OP_WRITES | OP_DESTROYS | OP_REPEATABLE,
 	.access = ENV_FORK,
 	.frees = gives_room_back,
 	.params = params,

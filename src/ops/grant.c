@@ -133,7 +133,7 @@ static void result_json(struct json *out, const void *result)
 
 /* The members that both operations have. */
 #define SHARED                                                                                     \
-	.flags = OP_WRITES | OP_OWNERLESS, .access = ENV_READ,                                     \
+	.flags = OP_WRITES | OP_OWNERLESS | OP_PERSON, .access = ENV_READ,                         \
 	.request_size = sizeof(struct grantwire_request),                                          \
 	.result_size = sizeof(struct grant_result), .rows = "commands", .row = ROW,                \
 	.result = RESULT, .check = check_grant, .row_json = row_json, .result_json = result_json

@@ -165,6 +165,8 @@ static void result_json(struct json *out, const void *result)
 const struct op op_grep = {
 	.name = "grep",
 	.summary = "lines that match, in nodes or through all time",
+	.advice = "Searches one node unless 'all' is set. To search the live tree, run grep "
+		  "in the environment.",
 	.access = ENV_READ,
 	.access_for = access_for,
 	.params = params,

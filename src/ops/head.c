@@ -19,6 +19,7 @@ static void result_json(struct json *out, const void *result)
 const struct op op_head = {
 	.name = "head",
 	.summary = "print the id of HEAD",
+	.advice = "HEAD is the node that the live tree was made from or saved to last.",
 	.access = ENV_READ,
 	.result_size = sizeof(struct id_result),
 	.result = "id:text",

@@ -21,7 +21,7 @@ static const struct param params[] = {
 	PARAM(hosts_request, check, FLAG, 0, "connect to the hosts and say which can be asked"),
 	PARAM(hosts_request, timeout, COUNT, 0,
 		"seconds after which a silent host counts as not reachable (15)", .cap = 600),
-	PARAM(hosts_request, config, TEXT, 0, "the hosts file"),
+	PARAM(hosts_request, config, TEXT, PARAM_PERSON, "the hosts file"),
 	{ 0 },
 };
 

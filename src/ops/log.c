@@ -106,6 +106,8 @@ static int do_log(struct op_context *ctx, const void *request, void *out, struct
 const struct op op_log = {
 	.name = "log",
 	.summary = "the nodes, newest first",
+	.advice = "Give 'limit' to keep the result short. Each node has an id, a time, a "
+		  "message and the paths that it changed.",
 	.access = ENV_READ,
 	.params = params,
 	.request_size = sizeof(struct log_request),

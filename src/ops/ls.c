@@ -81,6 +81,7 @@ static void result_json(struct json *out, const void *result)
 const struct op op_ls = {
 	.name = "ls",
 	.summary = "list a directory of a node or of the live tree",
+	.advice = "'where' is REF:PATH, as in HEAD:src.",
 	.access = ENV_READ,
 	.access_for = access_for,
 	.params = params,

@@ -75,7 +75,9 @@ static void result_json(struct json *out, const void *result)
 const struct op op_restore = {
 	.name = "restore",
 	.summary = "bring back single paths of a node",
-	.flags = OP_WRITES,
+	.advice = "Brings back only these paths; HEAD does not move. Use it when one file "
+		  "went wrong and other work should stay.",
+	.flags = OP_WRITES | OP_REPEATABLE,
 	.access = ENV_RESTORE,
 	.params = params,
 	.request_size = sizeof(struct restore_request),

@@ -74,8 +74,10 @@ static enum env_access access_for(const void *request)
 const struct op op_retain = {
 	.name = "retain",
 	.summary = "apply retention: thin out old history",
+	.advice = "Drops old nodes for good, as the retention rules say. Call it with "
+		  "'dry_run' first.",
 	.access_for = access_for,
-	.flags = OP_WRITES | OP_DESTROYS,
+	.flags = OP_WRITES | OP_DESTROYS | OP_REPEATABLE,
 	.access = ENV_STORE,
 	.params = params,
 	.request_size = sizeof(struct retain_request),

@@ -38,6 +38,7 @@ static void result_json(struct json *out, const void *result)
 const struct op op_show = {
 	.name = "show",
 	.summary = "everything about one node",
+	.advice = "Tells which command made the node and which paths it changed.",
 	.access = ENV_READ,
 	.params = params,
 	.request_size = sizeof(struct ref_request),

@@ -230,6 +230,8 @@ static void result_json(struct json *out, const void *result)
 const struct op op_status = {
 	.name = "status",
 	.summary = "one screen about the environment",
+	.advice = "Call it first: it names HEAD, what has changed since HEAD, and the "
+		  "workspace.",
 	.access = ENV_LOOK,
 	.result_size = sizeof(struct status_result),
 	.result = "root:text name:text? workspace:text recording:{owner_pid:int? "

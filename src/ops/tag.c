@@ -74,7 +74,9 @@ static void result_json(struct json *out, const void *result)
 const struct op op_tag = {
 	.name = "tag",
 	.summary = "list, show, set or delete tags",
-	.flags = OP_WRITES | OP_ELSE_READ,
+	.advice = "With a name it sets a tag, which also keeps the node from being thinned "
+		  "out.",
+	.flags = OP_WRITES | OP_ELSE_READ | OP_REPEATABLE,
 	.access = ENV_STORE,
 	.params = params,
 	.request_size = sizeof(struct tag_request),

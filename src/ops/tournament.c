@@ -564,6 +564,8 @@ static void result_json(struct json *out, const void *result)
 const struct op op_tournament = {
 	.name = "tournament",
 	.summary = "race candidates in forks and keep the winner",
+	.advice = "Runs each candidate command on a fork of its own, tests the results, and "
+		  "makes the winner HEAD. Without a winner nothing changes.",
 	.flags = OP_NO_ENV | OP_WRITES | OP_STOPS,
 	.params = params,
 	.request_size = sizeof(struct tournament_request),

@@ -27,6 +27,7 @@ static int do_redo(struct op_context *ctx, const void *request, void *out, struc
 const struct op op_undo = {
 	.name = "undo",
 	.summary = "go back to where HEAD was before",
+	.advice = "Goes back along the moves of HEAD, and 'redo' comes back.",
 	.flags = OP_WRITES,
 	.access = ENV_REPLACE,
 	.params = params,
@@ -40,6 +41,7 @@ const struct op op_undo = {
 const struct op op_redo = {
 	.name = "redo",
 	.summary = "go forward again after undo",
+	.advice = "Takes back an 'undo'.",
 	.flags = OP_WRITES,
 	.access = ENV_REPLACE,
 	.params = params,

@@ -156,6 +156,7 @@ static void result_json(struct json *out, const void *result)
 const struct op op_workspaces = {
 	.name = "workspaces",
 	.summary = "list or delete the live trees of the environment",
+	.advice = "With action=delete it removes a workspace and its uncommitted work.",
 	.flags = OP_NO_ENV | OP_WRITES,
 	.params = params,
 	.request_size = sizeof(struct workspaces_request),
