@@ -6,8 +6,8 @@
 extern const struct command cmd_agent, cmd_blame, cmd_branches, cmd_cat, cmd_checkout, cmd_commit,
 	cmd_cp, cmd_ctl, cmd_daemon, cmd_delete, cmd_destroy, cmd_diff, cmd_doctor, cmd_du,
 	cmd_exec, cmd_export, cmd_file_log, cmd_find, cmd_fork, cmd_fsck, cmd_gc, cmd_grep,
-	cmd_head, cmd_help, cmd_hosts, cmd_import, cmd_init, cmd_log, cmd_ls, cmd_policy, cmd_ps,
-	cmd_query, cmd_redo, cmd_restore, cmd_retain, cmd_shell, cmd_show, cmd_status,
+	cmd_head, cmd_help, cmd_hosts, cmd_import, cmd_init, cmd_log, cmd_ls, cmd_mcp, cmd_policy,
+	cmd_ps, cmd_query, cmd_redo, cmd_restore, cmd_retain, cmd_shell, cmd_show, cmd_status,
 	cmd_supervise, cmd_tag, cmd_tournament, cmd_trace, cmd_undo, cmd_version, cmd_worker,
 	cmd_workspaces;
 
@@ -42,6 +42,7 @@ const struct command *const commands[] = {
 	&cmd_init,
 	&cmd_log,
 	&cmd_ls,
+	&cmd_mcp,
 	&cmd_policy,
 	&cmd_ps,
 	&cmd_query,

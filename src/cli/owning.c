@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "cli/dispatch.h"
+#include "mcp/mcpserver.h"
 #include "owner/owner.h"
 
 static void emit_event(void *arg, struct str line)
@@ -40,7 +41,7 @@ static int own(
 	return owner_run(&options, status, err);
 }
 
-const struct op_owner owning = { own, cmd_ctl_call };
+const struct op_owner owning = { own, cmd_ctl_call, mcpserver_run };
 
 int owning_result(struct output *out, const void *request, const void *result)
 {

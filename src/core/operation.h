@@ -6,10 +6,10 @@
  * that only the owner of a workspace performs (OP_OWNER) has no function here; the function is in
  * owner/methods.c.
  *
- * There are three interfaces: the command line, the control socket and the query protocol.  Each
- * interface fills in a request as the list of parameters says, and turns the result into its
- * output.  ops/op.h runs operations, query/method.h answers queries, and ops/table.h is the table
- * of both.
+ * There are four interfaces: the command line, the control socket, the query protocol and the
+ * Model Context Protocol (MCP).  Each interface fills in a request as the list of parameters says,
+ * and turns the result into its output.  ops/op.h runs operations, query/method.h answers queries,
+ * and ops/table.h is the table of both.
  */
 #pragma once
 #include "core/param.h"
@@ -33,8 +33,7 @@ enum op_flags {
 	OP_OWNERLESS = 1 << 12, /* without an owner, 'strata ctl' does the work itself */
 	OP_PERSON = 1 << 13,    /* reaches beyond the environment; never offered to a model */
 	OP_ADDS = 1 << 14,      /* with OP_WRITES: adds to the history, and changes nothing else */
-	OP_REPEATABLE =
-		1 << 15, /* with OP_WRITES: a second call with the same request does nothing */
+	OP_REPEATABLE = 1 << 15, /* with OP_WRITES: the same request again changes nothing more */
 };
 
 struct op {

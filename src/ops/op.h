@@ -12,12 +12,10 @@
 #include "ops/env.h"
 
 struct ctl_request;
+struct mcp_request;
 struct supervise_request;
 
-/*
- * Functions for the owner of a workspace.  The face provides them, because their code is in a layer
- * above the operations.
- */
+/* Functions that the face provides, because their code is in a layer above the operations. */
 struct op_owner {
 	/*
 	 * Own the workspace until a signal or a request ends the ownership.  *status becomes the
@@ -27,6 +25,8 @@ struct op_owner {
 		struct err *err);
 	/* Call a method of the process that owns the workspace, and print the answer. */
 	int (*call)(struct op_context *ctx, const struct ctl_request *request, struct err *err);
+	/* Serve a client of the Model Context Protocol on standard input and output. */
+	int (*mcp)(struct op_context *ctx, const struct mcp_request *request, struct err *err);
 };
 
 struct op_context {

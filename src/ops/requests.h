@@ -14,6 +14,7 @@
 #include "ops/running.h"
 #include "ops/usage.h"
 #include "policy/policy.h"
+#include "query/families.h"
 #include "query/lineage.h"
 #include "query/search.h"
 #include "rpc/hosts.h"
@@ -81,6 +82,15 @@ struct ctl_request {
 	const char *method;
 	struct param_texts pairs; /* KEY=VALUE */
 	bool lines;
+};
+
+/* Request of 'mcp'. */
+struct mcp_request {
+	const char *environment; /* its directory; NULL: the usual one */
+	const char *hosts;       /* the hosts file; NULL: the usual one */
+	const char *policy;      /* the file of a policy, which commands run under */
+	bool read_only, allow_write;
+	struct families_options families;
 };
 
 /* Request and result of 'commit'. */

@@ -42,6 +42,7 @@ static const struct op *const operations[] = {
 	&op_kill,
 	&op_log,
 	&op_ls,
+	&op_mcp,
 	&op_ps,
 	&op_query,
 	&op_record_bundle,

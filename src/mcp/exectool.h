@@ -1,0 +1,40 @@
+/*
+ * exectool - runs a command for the tool exec, and keeps what the command prints.
+ *
+ * The result of the operation exec says how the command ended.  The result of the tool has the
+ * command's output as well.  Of a long output the beginning and the end are kept.
+ */
+#pragma once
+#include "mcp/request.h"
+#include "ops/op.h"
+
+struct exec_request;
+
+/* The shape (core/schema.h) of the members that exectool_add writes. */
+#define EXECTOOL_SHAPE "stdout:text stderr:text output_left_out:int "
+
+#define EXECTOOL_KEPT ((size_t)64 << 10) /* bytes of each stream: half of them from its end */
+
+/* One stream of output. */
+struct exectool_stream {
+	struct buf head, tail;
+	uint64_t left_out;
+};
+
+struct exectool_output {
+	struct exectool_stream out, err;
+	uint64_t bytes; /* of both */
+};
+
+void exectool_take(struct exectool_output *output, bool is_stderr, struct str bytes);
+void exectool_release(struct exectool_output *output);
+/* Write the members of EXECTOOL_SHAPE. */
+void exectool_add(struct json *out, const struct exectool_output *output);
+
+/*
+ * Run the command in a child of this process, and wait for its end.  *answer becomes the line that
+ * an owner would answer (owner/rpc.h).  If this process gets SIGTERM, the command is killed.
+ */
+int exectool_run(struct request *request, const struct op_context *ctx,
+	const struct exec_request *exec, struct exectool_output *output, struct buf *answer,
+	struct err *err);

@@ -1,0 +1,95 @@
+#include "mcp/mcpserver.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "core/own.h"
+#include "mcp/asker.h"
+#include "mcp/calls.h"
+#include "mcp/stdio.h"
+#include "ops/requests.h"
+#include "owner/loop.h"
+
+void mcpserver_send(struct sink *sink, const struct json *message)
+{
+	sink->send(sink, json_written(message));
+}
+
+void mcpserver_answered(struct server *server)
+{
+	if (server->answered)
+		server->answered(server->arg);
+}
+
+static void on_child(void *arg)
+{
+	struct server *server = arg;
+
+	task_reap(&server->tasks);
+}
+
+static void on_end_signal(void *arg)
+{
+	loop_stop(((struct server *)arg)->loop);
+}
+
+static int serve(struct server *server, struct err *err)
+{
+	static const int ends[] = { SIGTERM, SIGINT, SIGHUP };
+	struct loop_event *events[4] = { loop_signal(server->loop, SIGCHLD, on_child, server) };
+
+	for (int i = 0; i < 3; i++)
+		events[i + 1] = loop_signal(server->loop, ends[i], on_end_signal, server);
+	(void)signal(SIGPIPE, SIG_IGN);
+	int r = stdio_serve(server, err);
+	server->answered = NULL;
+	calls_end_all(server);
+	asker_end_all(server);
+	for (int i = 0; i < 4; i++)
+		loop_event_free(&events[i]);
+	return r;
+}
+
+/* Find the environment.  A server without an environment answers questions only. */
+static void find_environment(
+	struct server *server, const struct op_context *ctx, const struct mcp_request *request)
+{
+	struct err none = { 0 };
+	struct report report = REPORT_INIT;
+	struct env env;
+
+	server->settings.workspace = ctx->workspace;
+	server->settings.root = request->environment ?: ctx->root;
+	if (server->settings.root && env_open(&env, server->settings.root, ctx->workspace, ENV_READ,
+					     "mcp", &report, &none) >= 0)
+		env_close(&env);
+	else if (!request->environment)
+		server->settings.root = NULL;
+	report_release(&report);
+}
+
+int mcpserver_run(struct op_context *ctx, const struct mcp_request *request, struct err *err)
+{
+	struct server server = {
+		.families = &request->families,
+		.settings.policy = request->policy,
+	};
+
+	if (request->hosts && setenv("STRATA_HOSTS", request->hosts, 1) < 0)
+		return err_errno(err, "set STRATA_HOSTS");
+	find_environment(&server, ctx, request);
+	struct tool_rights rights = {
+		.environment = server.settings.root,
+		.adds = !request->read_only,
+		.writes = request->allow_write,
+		.restores = request->families.restore.count,
+	};
+	server.loop = loop_new(err);
+	if (!server.loop)
+		return -(int)err->code;
+	toolset_init(&server.settings.tools, &rights);
+	int r = serve(&server, err);
+	toolset_release(&server.settings.tools);
+	loop_free(server.loop);
+	return r;
+}

@@ -1,0 +1,43 @@
+/*
+ * outgoing - the JSON-RPC messages that the server of the Model Context Protocol (MCP) sends.
+ *
+ * Every function writes one whole message, which ends with a line feed.  A message of a client is
+ * read by rpc_read (owner/rpc.h), since the control socket has the same form of requests.
+ */
+#pragma once
+#include "core/errcode.h"
+#include "core/json.h"
+#include "core/jsonread.h"
+
+#define OUTGOING_NO_RESOURCE (-32002) /* the code that MCP has for an unknown resource */
+
+/* Begin a reply: write {"jsonrpc":"2.0","id":ID,"result":{.  outgoing_end closes the brackets. */
+void outgoing_begin(struct json *out, const struct jsonread *id);
+void outgoing_end(struct json *out);
+void outgoing_error(struct json *out, const struct jsonread *id, int code, const struct err *err);
+
+/* Severities of RFC 5424, as MCP names them.  A lower number is more severe. */
+enum outgoing_level {
+	OUTGOING_EMERGENCY,
+	OUTGOING_ALERT,
+	OUTGOING_CRITICAL,
+	OUTGOING_ERROR,
+	OUTGOING_WARNING,
+	OUTGOING_NOTICE,
+	OUTGOING_INFO,
+	OUTGOING_DEBUG,
+	OUTGOING_LEVELS,
+};
+/* Returns OUTGOING_LEVELS if no level has this name. */
+enum outgoing_level outgoing_level(struct str name);
+
+/* Write a notification with a text for the log of the client. */
+void outgoing_log(struct json *out, enum outgoing_level level, struct str text);
+
+/* Progress of a request, for which its client has given a token. */
+struct outgoing_progress {
+	const struct jsonread *token;
+	double progress, total; /* total 0: not known */
+	const char *text;
+};
+void outgoing_progress(struct json *out, const struct outgoing_progress *progress);

@@ -1,0 +1,21 @@
+/*
+ * session - the conversation with one MCP client: from 'initialize' to the end.
+ *
+ * What needs no work is answered at once.  What runs an operation is given to a process (calls.h),
+ * and a question about snapshots to an agent (asker.h).
+ */
+#pragma once
+#include "mcp/mcpserver.h"
+
+struct session {
+	struct server *server;
+	bool begun;                /* 'initialize' was answered */
+	enum outgoing_level level; /* less severe log messages are not sent */
+};
+
+void session_init(struct session *session, struct server *server);
+/*
+ * Take one message of the client.  Returns false if the message has to wait until fewer requests
+ * are being answered.
+ */
+bool session_take(struct session *session, struct sink *sink, struct str message);
