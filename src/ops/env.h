@@ -68,7 +68,7 @@ struct env {
 	bool interrupted;  /* there was an interrupted checkout at opening */
 	bool untidy;       /* there is work for workspace_tend */
 	enum env_access access;
-	const char *what; /* name of the command, which other processes read in the locks */
+	const char *what; /* name of the command; other processes read it in the locks */
 };
 
 #define ENV_INIT ((struct env){ .rootfd = -1, .locks = { -1, -1 } })

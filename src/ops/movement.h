@@ -24,7 +24,7 @@ struct movement {
 int movement_save_work(
 	struct op_context *ctx, struct movement *moved, struct hash *tree, struct err *err);
 /*
- * Give up uncaptured work before a movement to the node 'id', which frees disk space.  *tree
+ * Give up uncaptured work before a movement to the node 'id'.  This frees disk space.  *tree
  * becomes the tree that the live tree has afterwards.
  */
 int movement_drop_work(struct op_context *ctx, const char *id, struct movement *moved,

@@ -2,7 +2,10 @@
 
 #include "core/when.h"
 
-/* Two changes within this time may leave the same times.  Some file systems store no fractions. */
+/*
+ * Two changes within this time may leave the same times.  Some file systems store no fractions of a
+ * second.
+ */
 #define GRAIN (2 * WHEN_SECOND)
 
 struct dirstamp dirstamp_of(const struct statx *stx, enum dirstamp_times times)

@@ -3,7 +3,7 @@
  *
  * The stamp is taken before the entries are listed.  A later stamp that is the same means that the
  * list is still valid.  There is one exception: two changes shortly after each other may leave the
- * same times.  dirstamp_is_settled excludes it.
+ * same times.  dirstamp_is_settled excludes this case.
  */
 #pragma once
 #include <stdbool.h>
@@ -30,10 +30,10 @@ enum dirstamp_times {
 
 /* Returns the stamp of a directory whose attributes were read just now. */
 struct dirstamp dirstamp_of(const struct statx *stx, enum dirstamp_times times);
-/* Whether two stamps are the same.  An unknown stamp is not the same as any other. */
+/* Whether two stamps are the same.  An unknown stamp differs from every stamp. */
 bool dirstamp_is_same(const struct dirstamp *a, const struct dirstamp *b);
 /*
- * Whether the last change of the directory was so long before the stamp was taken that every later
- * change gives another stamp.
+ * Whether every later change of the directory gives another stamp.  This is so if the last change
+ * was long enough before the stamp was taken.
  */
 bool dirstamp_is_settled(const struct dirstamp *stamp);

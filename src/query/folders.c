@@ -88,7 +88,7 @@ static bool lacks_inner(const struct folder *folder, int snapshot)
 
 /*
  * Open the directory of a snapshot, and set *creation to its time.  *timed becomes false if the
- * time is not in the name.  Returns -1 if the name is not that of a snapshot.
+ * time is not in the name.  Returns -1 if the name is not the name of a snapshot.
  */
 static int open_child(const struct folder *folder, const char *name, int64_t *creation, bool *timed)
 {

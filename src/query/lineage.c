@@ -12,7 +12,10 @@
 struct course {
 	struct provider *provider;
 	struct str path;
-	/* Whether visit is called for a snapshot.  NULL: it is called for all. */
+	/*
+	 * Says whether 'visit' is called for a snapshot.  NULL: 'visit' is called for all
+	 * snapshots.
+	 */
 	lineage_wanted wanted;
 	lineage_visit visit;
 	void *arg;

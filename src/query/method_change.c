@@ -436,7 +436,7 @@ static int note_end(void *arg, const struct provider_snapshot *snapshot, struct 
 	return 0;
 }
 
-/* Whether a snapshot is still there.  Returns 1, 0 or a negative error. */
+/* Whether a snapshot still exists.  Returns 1, 0 or a negative error. */
 static int is_there(struct provider *line, const struct method_moment *moment, struct err *err)
 {
 	bool gone;
@@ -446,7 +446,7 @@ static int is_there(struct provider *line, const struct method_moment *moment, s
 	return view ? 1 : gone ? 0 : -(int)err->code;
 }
 
-/* Set *name to the oldest or the newest of the listed snapshots that is still there. */
+/* Set *name to the oldest or the newest of the listed snapshots that still exists. */
 static int find_end(struct provider *line, const struct method_moments *moments, bool newest,
 	const char **name, struct err *err)
 {

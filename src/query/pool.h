@@ -30,7 +30,7 @@ enum pool_fact {
 	POOL_FACTS,
 };
 
-/* The name of a fact, in the output of zpool status as in the protocol. */
+/* Returns the name of a fact.  The output of zpool status and the protocol use the same name. */
 static inline const char *pool_fact_name(enum pool_fact fact)
 {
 	static const char *const names[POOL_FACTS] = {

@@ -195,7 +195,7 @@ static int finish_line(struct scanner *scanner, struct str text, struct err *err
 	return r;
 }
 
-/* Search the text that follows what was searched before. */
+/* Search the text after the text that was searched before. */
 static int search_text(struct scanner *scanner, struct str text, struct err *err)
 {
 	int r = 0;
@@ -251,7 +251,7 @@ static int search_piece(void *arg, const void *bytes, uint64_t len, struct err *
 
 /*
  * Search the text that is left at the end of a file.  If the file has become shorter since its size
- * was read, its head may be all of it.
+ * was read, the head may be the whole file.
  */
 static int search_end(struct scanner *scanner, struct err *err)
 {

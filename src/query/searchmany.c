@@ -24,7 +24,7 @@ struct file {
 	struct entry entry; /* the entry, without its texts */
 };
 
-/* A line that matches, or one that was skipped. */
+/* A line that matches or that was skipped. */
 struct finding {
 	uint32_t file; /* index in the batch */
 	uint64_t line;
@@ -257,7 +257,7 @@ static void start_threads(struct many *many)
 		many->par = par_new(many->n_tools);
 }
 
-/* Pass the batch that is being filled to a thread. */
+/* Pass the current batch to a thread. */
 static int submit_batch(struct many *many, struct err *err)
 {
 	struct batch *batch = many->filling;

@@ -30,8 +30,8 @@ struct zfslist {
 /* Called for each snapshot that zfs lists.  Returns 1 to stop without an error. */
 typedef int (*zfslist_take)(void *arg, const struct zfsline_snapshot *snapshot, struct err *err);
 /*
- * Ask zfs for the snapshots of a dataset, without those of the datasets below it, or for the
- * snapshots of all datasets if dataset is NULL.
+ * Ask zfs for the snapshots of a dataset, but not of the datasets below it.  If 'dataset' is NULL,
+ * ask for the snapshots of all datasets.
  */
 int zfslist_ask(
 	struct family *family, const char *dataset, zfslist_take take, void *arg, struct err *err);
