@@ -189,8 +189,10 @@ const char *agentproc_tail(const struct agentproc *proc, size_t max, struct aren
 
 	if (said.len > max)
 		said = str_skip(said, said.len - max);
-	/* A line break becomes "; ", indentation is dropped, and no escape sequence reaches a
-	 * terminal. */
+	/*
+	 * A line break becomes "; ", and indentation is dropped.  A control character becomes '?',
+	 * so that no escape sequence reaches a terminal.
+	 */
 	owned(buf_release) struct buf out = BUF_INIT;
 	for (size_t i = 0; i < said.len; i++) {
 		unsigned char c = (unsigned char)said.ptr[i];

@@ -1,5 +1,4 @@
-/* peer: what is no request, cancellation, more requests than can be taken, and the end of a peer.
- */
+/* peer: refuses lines that are no requests, cancels, takes no more than it can, and ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -56,8 +56,7 @@ struct deferred_call {
 struct callview_last {
 	pid_t tid;
 	struct record *record; /* the record that was made for the call, or NULL */
-	/* record of the file that the call opens, if the file was missing before the call; else
-	 * NULL */
+	/* record of the opened file if it was missing before the call, or NULL */
 	struct record *missing;
 	uint32_t process; /* index of the thread's process */
 	/* entry of the opened file; NULL: the call does not open a file, or the file has no name */
