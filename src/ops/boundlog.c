@@ -14,7 +14,7 @@ void boundlog_init_take(struct boundlog *log, int fd, uint64_t limit)
 
 /*
  * Returns the offset at which the next byte is written.  *room becomes the number of bytes from
- * that offset to the end of that half of the file.
+ * that offset to the end of the half that contains the offset.
  */
 static uint64_t next_position(const struct boundlog *log, uint64_t *room)
 {

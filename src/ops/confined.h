@@ -94,8 +94,8 @@ int confined_remove_stubs(struct confined *confined, struct env *env, const stru
 void confined_report(
 	const struct confined *confined, struct arena *arena, struct exec_result *result);
 /*
- * Returns a line that says why denials cannot be written to where the caller wants them, in arena.
- * NULL: they can be, as far as that is known before the first denial.
+ * Returns a line, in arena, that says why denials cannot be written to the place that the caller
+ * named.  Returns NULL if no reason is known before the first denial.
  */
 const char *confined_describe_loss(const struct confined *confined, struct arena *arena);
 void confined_release(struct confined *confined);

@@ -95,8 +95,8 @@ static void release_env(void *arg)
 }
 
 /*
- * Tell the user, before the command runs, which parts of the policy are not enforced, and whether
- * denials can be written to where the user wants them.
+ * Tell the user, before the command runs, which parts of the policy are not enforced.  Also tell
+ * the user if denials cannot be written to the place that the user named.
  */
 static void tell_shortcomings(const struct job *job)
 {

@@ -73,7 +73,7 @@ void op_json_end(const struct op *op, struct json *out, const void *result);
 
 /*
  * Run the operation, and write the members of its whole result into the object that is open in out.
- * Of the functions of ctx, only progress and notice are called.  Returns ERR_LIMIT if out gets
+ * Of the functions of ctx, only 'progress' and 'notice' are called.  Returns ERR_LIMIT if out gets
  * longer than its limit.  After an error, the object is not complete.
  */
 int op_answer(const struct op *op, const struct op_context *ctx, const void *request,

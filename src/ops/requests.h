@@ -86,9 +86,9 @@ struct ctl_request {
 
 /* Request of 'mcp'. */
 struct mcp_request {
-	const char *environment; /* its directory; NULL: the usual one */
-	const char *hosts;       /* the hosts file; NULL: the usual one */
-	const char *policy;      /* the file of a policy, which commands run under */
+	const char *environment; /* directory of the environment; NULL: the usual one */
+	const char *hosts;       /* the hosts file; NULL: the usual file */
+	const char *policy;      /* file of the policy that commands run under */
 	bool read_only, allow_write;
 	struct families_options families;
 };
@@ -306,7 +306,7 @@ struct ps_known {
 	int64_t began;
 };
 struct ps_request {
-	const struct ps_known *known; /* the commands that the owner runs; not set by faces */
+	const struct ps_known *known; /* the commands that the owner runs; set only by the owner */
 	size_t n_known;
 };
 struct ps_row {

@@ -397,7 +397,7 @@ static void add_answer(
 		buf_adds(notes, "neither snapshot has the path\n");
 }
 
-/* Add which parts of the result are missing. */
+/* Add a note for each part of the result that is missing. */
 static void add_lacks(struct buf *notes, const struct jsonread *result)
 {
 	struct str cursor = { "", 0 };
