@@ -58,7 +58,7 @@ say_folders() { # LABEL TITLE
 		say "| $method | $(as_time "$wall") | $(as_time "$agent") | $(as_time "$walk") | $(as_ratio "$(ratio "$walk" "$agent")") |"
 	done < <(jq -r 'select(.method) | [.method, .agent, .walk, .wall] | @tsv' "$work/query-$1")
 	say ""
-	say "As many rows as the walk: $(jq -s 'map(select(.method)) | if all(.same) then "every method" else "not " + (map(select(.same | not) | .method) | join(", ")) end' -r "$work/query-$1")."
+	say "The same answers as the walk: $(jq -s 'map(select(.method)) | if all(.same) then "every method" else "not " + (map(select(.same | not) | .method) | join(", ")) end' -r "$work/query-$1")."
 }
 
 of_folders() { # LABEL FILTER
@@ -93,7 +93,7 @@ row_21() {
 
 	say "## 21. Questions about snapshots: an agent, and walks in Python"
 	say ""
-	say "Backups with hard links between them; 20 files change from each to the next. The processor time of the agent is that of all its processes."
+	say "Backups with hard links between them; 20 files change from each to the next. The processor time is user and system, of all processes and threads, for one request; both agents run already, read the requests from a pipe and write whole replies (bench/query_walks.py is the one in Python)."
 	say_folders many "30 snapshots of 5000 files"
 	say_folders thousand "1000 snapshots of 100 files"
 	say ""

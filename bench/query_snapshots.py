@@ -35,7 +35,9 @@ def main():
         now = os.path.join(base, str(datetime.date(2020, 1, 1) + datetime.timedelta(days=number)))
         changed = set(chance.sample(names, min(CHANGED, len(names)))) if before else set(names)
         if before:
-            names.remove(changed.pop())
+            gone = max(changed)  # so that files of src/d000 are in all snapshots
+            changed.remove(gone)
+            names.remove(gone)
             names.append(f"src/new/n{number:05}.c")
             changed.add(names[-1])
         for name in names:
