@@ -92,45 +92,109 @@ static int find_dataset(
 	return 0;
 }
 
-/* Find a snapshot by DATASET@NAME, or by NAME alone. */
-static int find_snapshot(struct method_context *ctx, const char *key, struct str text,
-	struct method_snapshot *slot, struct err *err)
+/* DATASET@NAME, or NAME alone. */
+struct snapshot_name {
+	bool has_dataset;
+	struct str dataset, name;
+};
+
+static struct snapshot_name split_name(struct str text)
 {
 	const char *at = text.len ? memrchr(text.ptr, '@', text.len) : NULL;
-	struct str dataset = { text.ptr, at ? (size_t)(at - text.ptr) : 0 };
-	struct provider *provider = at ? registry_find(ctx->registry, dataset, err) : NULL;
+	size_t len = at ? (size_t)(at - text.ptr) : 0;
 
-	if (at && !provider)
-		return -(int)err->code;
-	if (at)
-		text = (struct str){ at + 1, text.len - dataset.len - 1 };
-	if (!snapname_is_snapshot(text))
-		return err_set(
-			err, ERR_INVALID, "'%s' must be a snapshot's name: DATASET@NAME", key);
-	if (!provider && !(provider = registry_default(ctx->registry, err)))
-		return -(int)err->code;
-	provider = limit_provider(ctx, provider);
-	int r = provider->ops->resolve(
-		provider, arena_str(ctx->arena, text).ptr, ctx->arena, &slot->is, err);
+	if (!at)
+		return (struct snapshot_name){ .name = text };
+	return (struct snapshot_name){ true, { text.ptr, len }, { at + 1, text.len - len - 1 } };
+}
+
+/* Check the form of a snapshot's name.  find_places looks the snapshot up. */
+static int check_snapshot(struct method_context *ctx, const char *key, struct str text,
+	struct method_snapshot *slot, struct err *err)
+{
+	struct snapshot_name name = split_name(text);
+	int r = name.has_dataset ? registry_check(ctx->registry, name.dataset, err) : 0;
+
 	if (r < 0)
 		return r;
-	slot->provider = provider;
-	slot->full = method_full_name(ctx, provider, slot->is.name);
+	if (!snapname_is_snapshot(name.name))
+		return err_set(
+			err, ERR_INVALID, "'%s' must be a snapshot's name: DATASET@NAME", key);
+	slot->full = arena_str(ctx->arena, text).ptr;
 	return 0;
 }
 
 static int resolve_param(
 	void *arg, const struct param *param, struct str text, void *slot, struct err *err)
 {
+	struct method_context *ctx = arg;
+
 	if (param->type == PARAM_SNAPSHOT)
-		return find_snapshot(arg, param->name, text, slot, err);
+		return check_snapshot(ctx, param->name, text, slot, err);
 	if (param->type == PARAM_REGEX) {
 		struct method_regex *pattern = slot;
 
 		*pattern = (struct method_regex){ text, linesearch_new(text, 0, err) };
 		return pattern->lines ? 0 : -(int)err->code;
 	}
-	return find_dataset(arg, text, slot, err);
+	((struct method_dataset *)slot)->name = text;
+	return registry_check(ctx->registry, text, err);
+}
+
+static int find_provider(
+	struct method_context *ctx, struct method_snapshot *snapshot, struct err *err)
+{
+	struct snapshot_name name = split_name(str_of(snapshot->full));
+	struct provider *provider = name.has_dataset
+					    ? registry_find(ctx->registry, name.dataset, err)
+					    : registry_default(ctx->registry, err);
+
+	if (!provider)
+		return -(int)err->code;
+	snapshot->provider = limit_provider(ctx, provider);
+	return 0;
+}
+
+static int find_snapshot(
+	struct method_context *ctx, struct method_snapshot *snapshot, struct err *err)
+{
+	struct provider *provider = snapshot->provider;
+	struct snapshot_name name = split_name(str_of(snapshot->full));
+	int r = provider->ops->resolve(provider, name.name.ptr, ctx->arena, &snapshot->is, err);
+
+	if (r >= 0)
+		snapshot->full = method_full_name(ctx, provider, snapshot->is.name);
+	return r;
+}
+
+/*
+ * Look up the datasets and snapshots of a request, whose names have been checked.  All datasets are
+ * looked up before the first snapshot, so that the order of the parameters does not decide which
+ * error is reported.
+ */
+static int find_places(
+	struct method_context *ctx, const struct op *method, char *request, struct err *err)
+{
+	const struct param *params = method->params;
+	int r = 0;
+
+	for (const struct param *param = params; r >= 0 && param && param->name; param++) {
+		void *slot = request + param->offset;
+		struct method_dataset *dataset = slot;
+		struct method_snapshot *snapshot = slot;
+
+		if (param->type == PARAM_DATASET && dataset->name.ptr)
+			r = find_dataset(ctx, dataset->name, dataset, err);
+		else if (param->type == PARAM_SNAPSHOT && snapshot->full)
+			r = find_provider(ctx, snapshot, err);
+	}
+	for (const struct param *param = params; r >= 0 && param && param->name; param++) {
+		struct method_snapshot *snapshot = (void *)(request + param->offset);
+
+		if (param->type == PARAM_SNAPSHOT && snapshot->full)
+			r = find_snapshot(ctx, snapshot, err);
+	}
+	return r;
 }
 
 static void release_request(char *request, const struct op *method)
@@ -173,6 +237,8 @@ int method_call(struct method_context *ctx, const char *name, const struct jsonr
 	};
 	registry_begin(ctx->registry, &limit);
 	r = param_read(&reader, params, err);
+	if (r >= 0)
+		r = find_places(&call, method, request, err);
 	if (r >= 0)
 		r = method->answer(&call, request, out, err);
 	release_request(request, method);

@@ -132,17 +132,24 @@ static struct provider *open_first(struct registry *registry, const char *datase
 	return NULL;
 }
 
+int registry_check(const struct registry *registry, struct str dataset, struct err *err)
+{
+	bool is_main = registry->main && str_eq(dataset, str_of(registry->main));
+
+	if (is_main || find_open(registry, dataset) || snapname_is_dataset(dataset))
+		return 0;
+	refuse_name(dataset, false, err);
+	return -(int)err->code;
+}
+
 struct provider *registry_find(struct registry *registry, struct str dataset, struct err *err)
 {
 	struct provider *provider = find_open(registry, dataset);
-	bool is_main = registry->main && str_eq(dataset, str_of(registry->main));
 
 	if (provider)
 		return provider;
-	if (!is_main && !snapname_is_dataset(dataset)) {
-		refuse_name(dataset, false, err);
+	if (registry_check(registry, dataset, err) < 0)
 		return NULL;
-	}
 	owned_mem char *name = mem_zalloc(dataset.len + 1);
 	memcpy(name, dataset.ptr, dataset.len);
 	provider = open_first(registry, name, err);

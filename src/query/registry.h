@@ -37,6 +37,8 @@ void registry_end(struct registry *registry);
  */
 struct str registry_failure(const struct registry *registry);
 
+/* Check that a text has the form of a dataset's name. */
+int registry_check(const struct registry *registry, struct str dataset, struct err *err);
 /*
  * Returns the provider of a dataset, or NULL on error.  The error is ERR_INVALID if dataset cannot
  * be the name of a dataset, and ERR_NOT_FOUND if there is no such dataset.  The registry owns the

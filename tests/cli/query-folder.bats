@@ -484,6 +484,19 @@ answer() {
 	is "$(jq -c '[.present_in_a, .present_in_b, .encoding]' out.json)" '[false,false,"missing"]'
 }
 
+@test "the form of all names is checked before any is looked up" {
+	mkdir -p bk/a
+	run ! strata query --folder bk=bk diff_snapshots snap_a=bk@gone snap_b='bk@ bad'
+	[[ $output == *"'snap_b' must be a snapshot's name"* ]]
+	run ! strata query --folder bk=bk diff_snapshots snap_a=bk@gone snap_b='-no@a'
+	[[ $output == *"'-no' is not a dataset's name"* ]]
+	# All datasets are looked up before the first snapshot.
+	run ! strata query --folder bk=bk diff_snapshots snap_a=bk@gone snap_b=none@a
+	[[ $output == *"no dataset 'none'"* ]]
+	run ! strata query --folder bk=bk diff_snapshots snap_a=bk@gone snap_b=bk@lost
+	[[ $output == *"no snapshot 'gone'"* ]]
+}
+
 @test "names of another form are counted by every method that lists snapshots" {
 	mkdir -p bk/2024-01-01 "bk/#odd"
 	asking() { strata query --json --folder bk=bk "$@" | jq .left_out; }
