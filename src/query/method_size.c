@@ -100,6 +100,18 @@ static int add_entry(void *arg, struct str path, const struct entry *entry, stru
 	return entry->type == ENTRY_DIR && down->view->sums ? WALK_PRUNE : 0;
 }
 
+/* Write the total before the rows, which begin at a mark, although it is known only after them. */
+static void write_total(struct json *out, struct json_mark mark, uint64_t total)
+{
+	struct str rows = json_since(out, mark);
+	owned_mem char *copy = mem_dup(rows.ptr, rows.len);
+
+	json_rewind(out, mark);
+	json_uint(out, "total_bytes", total);
+	/* json_members writes the comma. */
+	json_members(out, (struct str){ copy + 1, rows.len - 1 });
+}
+
 static int run_size_breakdown(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
@@ -114,6 +126,7 @@ static int run_size_breakdown(
 	if (!view)
 		return -(int)err->code;
 	echo_sized(req, out);
+	struct json_mark rows = json_mark(out);
 	method_list_open(&down.list, ctx, out, "entries", 0, 0);
 	int r = walk_tree(view, req->path.path, add_entry, &down, err);
 	bool truncated = down.list.truncated;
@@ -125,7 +138,7 @@ static int run_size_breakdown(
 	if (r < 0)
 		return r;
 	method_list_close(&down.list);
-	json_uint(out, "total_bytes", down.total);
+	write_total(out, rows, down.total);
 	json_int(out, "walked_entries", down.walked);
 	json_bool(out, "truncated", truncated || down.list.truncated);
 	method_unread(out, view->unread);
@@ -133,8 +146,8 @@ static int run_size_breakdown(
 }
 
 METHOD(size_breakdown, sized, "how many bytes each entry of a directory takes",
-	"snapshot:text path:text entries:[{name:text type:text "
-	"bytes:int is_truncated:bool}] total_bytes:int "
+	"snapshot:text path:text total_bytes:int entries:[{name:text type:text "
+	"bytes:int is_truncated:bool}] "
 	"walked_entries:int truncated:bool " METHOD_UNREAD_SHAPE);
 
 /* ------------------------------------------------------------- top_consumers */
