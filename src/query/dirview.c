@@ -1,5 +1,6 @@
 #include "query/dirview.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 
@@ -7,10 +8,11 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/resolve.h"
+#include "query/dirnames.h"
 #include "query/fileprint.h"
 #include "tree/xattrs.h"
 
-#define BATCH_MAX 256 /* entries whose attributes are read before they are visited */
+#define BATCH_MAX 256    /* entries whose attributes are read before they are visited */
 
 struct dirview {
 	struct view view;
@@ -99,14 +101,19 @@ static bool is_open_outside(const struct dirview *self, int fd)
 	return self->options.shared_inodes && at_fd_stat(fd, &stx) >= 0 && is_outside(self, &stx);
 }
 
-/* Store dir as the open directory at path, and return it.  dir is taken over. */
-static int keep_directory(struct dirview *self, const char *path, int dir)
+/* Store dir as the open directory at path, and return it.  dir and path are taken over. */
+static int keep_directory(struct dirview *self, char *path, int dir)
 {
 	close_fd(&self->kept);
 	free(self->kept_path);
 	self->kept = dir;
-	self->kept_path = mem_strdup(path);
+	self->kept_path = path;
 	return dir;
+}
+
+static bool is_kept(const struct dirview *self, const char *path)
+{
+	return self->kept_path && !strcmp(self->kept_path, path);
 }
 
 /*
@@ -117,12 +124,21 @@ static int open_directory(struct dirview *self, const char *path, struct err *er
 {
 	if (!*path)
 		return self->root;
-	if (self->kept_path && !strcmp(self->kept_path, path))
+	if (is_kept(self, path))
 		return self->kept;
 	owned_fd int dir = at_open(self->root, path, O_PATH | O_DIRECTORY, err);
 	if (dir >= 0 && is_open_outside(self, dir))
 		return err_set(err, ERR_NOT_FOUND, "'%.200s' is outside the snapshot", path);
-	return dir < 0 ? dir : keep_directory(self, path, take_fd(&dir));
+	return dir < 0 ? dir : keep_directory(self, mem_strdup(path), take_fd(&dir));
+}
+
+static char *copy_start(const char *path, size_t len)
+{
+	char *copy = mem_alloc(len + 1);
+
+	memcpy(copy, path, len);
+	copy[len] = '\0';
+	return copy;
 }
 
 /* As open_directory, for the directory that contains path.  *name becomes the last name in path. */
@@ -133,7 +149,7 @@ static int open_parent(struct dirview *self, const char *path, const char **name
 	*name = slash ? slash + 1 : path;
 	if (!slash)
 		return self->root;
-	owned_mem char *parent = mem_printf("%.*s", (int)(slash - path), path);
+	owned_mem char *parent = copy_start(path, (size_t)(slash - path));
 	return open_directory(self, parent, err);
 }
 
@@ -252,50 +268,6 @@ static int view_stat(struct view *view, struct str path, struct arena *arena, st
 
 /* -------------------------------------------------------- listing directories */
 
-struct names {
-	struct buf text;   /* the names, each with its d_type before it and a NUL behind it */
-	const char **list; /* sorted */
-	size_t n;
-};
-
-static unsigned char type_of_name(const char *name)
-{
-	return (unsigned char)name[-1];
-}
-
-static void free_names(struct names *names)
-{
-	buf_release(&names->text);
-	free(names->list);
-}
-
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static int read_names(int dir, const char *path, struct names *names, struct err *err)
-{
-	owned(at_list_closep) DIR *list = at_list_take(fcntl(dir, F_DUPFD_CLOEXEC, 0));
-	const struct dirent *found;
-
-	while (list && (found = at_list_next(list))) {
-		buf_addc(&names->text, (char)found->d_type);
-		buf_add(&names->text, found->d_name, strlen(found->d_name) + 1);
-		names->n++;
-	}
-	if (errno != 0)
-		return err_errno(err, "list '%.200s'", path);
-	if (names->text.overflowed)
-		return err_set(err, ERR_LIMIT, "the directory '%.200s' has too many names", path);
-	names->list = mem_alloc((names->n + 1) * sizeof(*names->list));
-	const char *p = names->text.data;
-	for (size_t i = 0; i < names->n; i++, p += strlen(p) + 1)
-		names->list[i] = ++p;
-	qsort(names->list, names->n, sizeof(*names->list), compare_names);
-	return 0;
-}
-
 struct batch {
 	struct entry *entries;
 	size_t n;
@@ -314,7 +286,7 @@ static void free_batch(struct batch *batch)
  */
 static bool entry_of_name(const struct dirview *self, const char *name, struct entry *entry)
 {
-	unsigned char type = type_of_name(name);
+	unsigned char type = dirnames_type(name);
 
 	if (!self->view.names_only || type == DT_UNKNOWN)
 		return false;
@@ -326,17 +298,20 @@ static bool entry_of_name(const struct dirview *self, const char *name, struct e
 	return true;
 }
 
-static void read_batch(const struct dirview *self, int dir, const struct names *names, size_t from,
+static void read_batch(const struct dirview *self, int dir, const struct dirnames *names, size_t from,
 	struct batch *batch)
 {
 	arena_release(&batch->arena);
 	batch->n = 0;
-	for (size_t i = from; i < names->n && i < from + BATCH_MAX; i++)
-		if (entry_of_name(self, names->list[i], &batch->entries[batch->n]))
+	for (size_t i = from; i < names->n && i < from + BATCH_MAX; i++) {
+		const char *name = names->list[i].text;
+		struct entry *entry = &batch->entries[batch->n];
+
+		if (entry_of_name(self, name, entry))
 			batch->n++;
 		else
-			batch->n += (size_t)read_entry(self, dir, names->list[i], &batch->arena,
-				&batch->entries[batch->n]);
+			batch->n += (size_t)read_entry(self, dir, name, &batch->arena, entry);
+	}
 }
 
 static int visit_batch(const struct batch *batch, view_visit visit, void *arg, struct err *err)
@@ -348,13 +323,22 @@ static int visit_batch(const struct batch *batch, view_visit visit, void *arg, s
 	return r;
 }
 
-/* Open a directory to list it, and keep it. */
+/*
+ * Open a directory to list it, and keep it.  If the directory above is not open, the kernel walks
+ * the whole path in one call.
+ */
 static int open_listed(struct dirview *self, const char *path, bool *outside, struct err *err)
 {
-	owned_fd int fd = open_entry(self, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, err);
+	int flags = O_RDONLY | O_DIRECTORY | O_NONBLOCK;
+	const char *slash = strrchr(path, '/');
+	size_t above = slash ? (size_t)(slash - path) : 0;
+	bool near = above && self->kept_path && strlen(self->kept_path) == above &&
+		    !memcmp(self->kept_path, path, above);
+	owned_fd int fd = near ? open_entry(self, path, flags, err)
+			       : open_beneath(self, path, flags, err);
 
 	*outside = fd >= 0 && is_open_outside(self, fd);
-	return fd < 0 || *outside ? fd : keep_directory(self, path, take_fd(&fd));
+	return fd < 0 || *outside ? fd : keep_directory(self, mem_strdup(path), take_fd(&fd));
 }
 
 /*
@@ -365,7 +349,7 @@ static int view_list(struct view *view, const struct entry *dir, struct str path
 	void *arg, struct err *err)
 {
 	struct dirview *self = dirview_of(view);
-	owned(free_names) struct names names = { .text = BUF_INIT };
+	owned(dirnames_release) struct dirnames names = { .records = BUF_INIT };
 	owned(free_batch) struct batch batch = { 0 };
 	owned_mem char *name = copy_path(path);
 
@@ -375,7 +359,7 @@ static int view_list(struct view *view, const struct entry *dir, struct str path
 	int fd = open_listed(self, name, &outside, err);
 	if (outside)
 		return 0;
-	int r = fd < 0 ? fd : read_names(fd, name, &names, err);
+	int r = fd < 0 ? fd : dirnames_read(&names, fd, name, err);
 	if (r < 0)
 		return r;
 	size_t room = names.n < BATCH_MAX ? names.n : BATCH_MAX;
@@ -514,6 +498,7 @@ struct view *dirview_new(int root, const struct dirview_options *options)
 	self->root = root;
 	self->kept = -1;
 	self->options = *options;
-	(void)at_fd_stat(root, &self->root_stat);
+	if (options->shared_inodes)
+		(void)at_fd_stat(root, &self->root_stat);
 	return &self->view;
 }
