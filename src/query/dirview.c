@@ -2,17 +2,22 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
+#include <sys/vfs.h>
 
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/resolve.h"
+#include "core/when.h"
 #include "query/dirnames.h"
 #include "query/fileprint.h"
 #include "tree/xattrs.h"
 
-#define BATCH_MAX 256    /* entries whose attributes are read before they are visited */
+#define BATCH_MAX 256 /* entries whose attributes are read before they are visited */
+/* A change may get a time that is so much earlier, since some file systems keep whole seconds. */
+#define CLOCK_LAG (2 * WHEN_SECOND)
 
 struct dirview {
 	struct view view;
@@ -25,6 +30,9 @@ struct dirview {
 	int kept;
 	char *kept_path;
 	struct statx root_stat;
+	/* The device of the last directory, and whether its records tell inode numbers. */
+	uint64_t device;
+	bool has_inodes;
 };
 
 static struct dirview *dirview_of(struct view *view)
@@ -172,8 +180,18 @@ static int open_entry(struct dirview *self, const char *path, int flags, struct 
 
 /* -------------------------------------------------------------------- entries */
 
+struct reading {
+	const struct dirview_options *options;
+	enum view_need need;
+};
+
+static struct reading reading_of(const struct dirview *self)
+{
+	return (struct reading){ &self->options, self->view.need };
+}
+
 static void fill_entry(
-	const struct dirview *self, const struct statx *stx, struct str name, struct entry *entry)
+	struct reading how, const struct statx *stx, struct str name, struct entry *entry)
 {
 	*entry = (struct entry){
 		.name = name,
@@ -193,7 +211,8 @@ static void fill_entry(
 		return;
 	entry->size = stx->stx_size;
 	entry->content = ENTRY_BLOB;
-	fileprint_of(stx, !self->options.shared_inodes, &entry->hash);
+	if (how.need == VIEW_ALL || how.need == VIEW_BRIEF)
+		fileprint_of(stx, !how.options->shared_inodes, &entry->hash);
 }
 
 /*
@@ -212,8 +231,8 @@ static struct str read_target(int dir, const char *name, struct arena *arena)
  * Read the attributes of the entry with this name.  Returns 1, or 0 if the entry does not exist any
  * more.
  */
-static int read_entry(const struct dirview *self, int dir, const char *name, struct arena *arena,
-	struct entry *entry)
+static int read_entry(
+	struct reading how, int dir, const char *name, struct arena *arena, struct entry *entry)
 {
 	struct statx stx;
 	int r = at_name_stat(dir, name, &stx);
@@ -224,7 +243,7 @@ static int read_entry(const struct dirview *self, int dir, const char *name, str
 		*entry = (struct entry){ .name = str_of(name), .target = { "", 0 } };
 		return 1;
 	}
-	fill_entry(self, &stx, str_of(name), entry);
+	fill_entry(how, &stx, str_of(name), entry);
 	if (entry->type == ENTRY_LINK)
 		entry->target = read_target(dir, name, arena);
 	return 1;
@@ -237,8 +256,19 @@ static int stat_root(struct dirview *self, struct entry *entry, struct err *err)
 
 	if (r < 0)
 		return err_number(err, -r, "read the attributes of the snapshot's root");
-	fill_entry(self, &stx, STR(""), entry);
+	fill_entry(reading_of(self), &stx, STR(""), entry);
 	return 1;
+}
+
+/* Like read_entry, but attributes that cannot be read are an error. */
+static int find_entry(struct reading how, int dir, const char *name, struct arena *arena,
+	struct entry *entry, struct err *err)
+{
+	int r = read_entry(how, dir, name, arena, entry);
+
+	if (r > 0 && !entry->type)
+		return err_set(err, ERR_DENIED, "the attributes of '%.100s' cannot be read", name);
+	return r;
 }
 
 static int view_stat(struct view *view, struct str path, struct arena *arena, struct entry *entry,
@@ -260,10 +290,7 @@ static int view_stat(struct view *view, struct str path, struct arena *arena, st
 		*err = why;
 		return refuse(err);
 	}
-	int r = read_entry(self, dir, arena_strdup(arena, name), arena, entry);
-	if (r > 0 && !entry->type)
-		return err_set(err, ERR_DENIED, "the attributes of '%.100s' cannot be read", name);
-	return r;
+	return find_entry(reading_of(self), dir, arena_strdup(arena, name), arena, entry, err);
 }
 
 /* -------------------------------------------------------- listing directories */
@@ -280,26 +307,38 @@ static void free_batch(struct batch *batch)
 	arena_release(&batch->arena);
 }
 
+/* How a directory is listed. */
+struct listing {
+	enum view_need need;
+	uint64_t device; /* device of the directory; set only with VIEW_BRIEF */
+};
+
 /*
- * Set an entry from a name and its d_type.  Returns false if the caller of the view needs the other
- * attributes, or if the file system does not tell types in listings.
+ * Set an entry from a name and its record alone.  Returns false if the caller of the view needs
+ * other attributes, or if the file system does not tell types in listings.
  */
-static bool entry_of_name(const struct dirview *self, const char *name, struct entry *entry)
+static bool entry_of_record(struct listing how, const char *name, struct entry *entry)
 {
 	unsigned char type = dirnames_type(name);
+	bool brief = how.need >= VIEW_BRIEF && type == DT_REG;
 
-	if (!self->view.names_only || type == DT_UNKNOWN)
+	if (type == DT_UNKNOWN || !(brief || how.need == VIEW_NAMES))
 		return false;
 	*entry = (struct entry){
-		.name = str_of(name), .target = { "", 0 }, .type = entry_type_of(DTTOIF(type))
+		.name = str_of(name),
+		.target = { "", 0 },
+		.type = entry_type_of(DTTOIF(type)),
+		.brief = brief,
 	};
+	if (how.need == VIEW_BRIEF)
+		fileprint_of_inode(how.device, dirnames_inode(name), &entry->hash);
 	if (entry->type == ENTRY_DIR)
 		entry->content = ENTRY_TREE;
 	return true;
 }
 
-static void read_batch(const struct dirview *self, int dir, const struct dirnames *names, size_t from,
-	struct batch *batch)
+static void read_batch(const struct dirview *self, int dir, const struct dirnames *names,
+	struct listing how, size_t from, struct batch *batch)
 {
 	arena_release(&batch->arena);
 	batch->n = 0;
@@ -307,10 +346,11 @@ static void read_batch(const struct dirview *self, int dir, const struct dirname
 		const char *name = names->list[i].text;
 		struct entry *entry = &batch->entries[batch->n];
 
-		if (entry_of_name(self, name, entry))
+		if (entry_of_record(how, name, entry))
 			batch->n++;
 		else
-			batch->n += (size_t)read_entry(self, dir, name, &batch->arena, entry);
+			batch->n += (size_t)read_entry(
+				reading_of(self), dir, name, &batch->arena, entry);
 	}
 }
 
@@ -321,6 +361,43 @@ static int visit_batch(const struct batch *batch, view_visit visit, void *arg, s
 	for (size_t i = 0; r == 0 && i < batch->n; i++)
 		r = visit(arg, &batch->entries[i], err);
 	return r;
+}
+
+/* Whether a directory is on a file system whose records have the inode numbers of the files. */
+static bool stores_inodes(int dir)
+{
+	static const uint32_t types[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
+		F2FS_SUPER_MAGIC, TMPFS_MAGIC };
+	struct statfs fs;
+
+	if (fstatfs(dir, &fs) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if ((uint32_t)fs.f_type == types[i])
+			return true;
+	return false;
+}
+
+/*
+ * Whether an inode number in the records of a directory says which file a name is.  A number must
+ * not mean another file in another view.  After its names were read, the directory must not have
+ * changed since the caller began, since the number of a file that was deleted meanwhile may belong
+ * to a new file.
+ */
+static bool tells_inodes(struct dirview *self, int dir, struct listing *how)
+{
+	struct statx stx;
+
+	if (self->options.shared_inodes || at_fd_stat(dir, &stx) < 0)
+		return false;
+	how->device = (uint64_t)stx.stx_dev_major << 32 | stx.stx_dev_minor;
+	if (how->device != self->device) {
+		self->device = how->device;
+		self->has_inodes = stores_inodes(dir);
+	}
+	int64_t before = self->view.begun - CLOCK_LAG;
+	return self->has_inodes && when_of(stx.stx_mtime.tv_sec, stx.stx_mtime.tv_nsec) < before &&
+	       when_of(stx.stx_ctime.tv_sec, stx.stx_ctime.tv_nsec) < before;
 }
 
 /*
@@ -334,8 +411,8 @@ static int open_listed(struct dirview *self, const char *path, bool *outside, st
 	size_t above = slash ? (size_t)(slash - path) : 0;
 	bool near = above && self->kept_path && strlen(self->kept_path) == above &&
 		    !memcmp(self->kept_path, path, above);
-	owned_fd int fd = near ? open_entry(self, path, flags, err)
-			       : open_beneath(self, path, flags, err);
+	owned_fd int fd =
+		near ? open_entry(self, path, flags, err) : open_beneath(self, path, flags, err);
 
 	*outside = fd >= 0 && is_open_outside(self, fd);
 	return fd < 0 || *outside ? fd : keep_directory(self, mem_strdup(path), take_fd(&fd));
@@ -350,6 +427,7 @@ static int view_list(struct view *view, const struct entry *dir, struct str path
 {
 	struct dirview *self = dirview_of(view);
 	owned(dirnames_release) struct dirnames names = { .records = BUF_INIT };
+	struct listing how = { .need = view->need };
 	owned(free_batch) struct batch batch = { 0 };
 	owned_mem char *name = copy_path(path);
 
@@ -362,6 +440,8 @@ static int view_list(struct view *view, const struct entry *dir, struct str path
 	int r = fd < 0 ? fd : dirnames_read(&names, fd, name, err);
 	if (r < 0)
 		return r;
+	if (how.need == VIEW_BRIEF && !tells_inodes(self, fd, &how))
+		how.need = VIEW_ALL;
 	size_t room = names.n < BATCH_MAX ? names.n : BATCH_MAX;
 	batch.entries = mem_alloc((room + 1) * sizeof(*batch.entries));
 	for (size_t from = 0; r == 0 && from < names.n; from += BATCH_MAX) {
@@ -369,7 +449,7 @@ static int view_list(struct view *view, const struct entry *dir, struct str path
 			fd = open_directory(self, name, err);
 		if (fd < 0)
 			return refuse(err);
-		read_batch(self, fd, &names, from, &batch);
+		read_batch(self, fd, &names, how, from, &batch);
 		r = visit_batch(&batch, visit, arg, err);
 	}
 	return r < 0 ? r : 0;
@@ -420,6 +500,30 @@ static int open_regular(struct dirview *self, const char *path, struct statx *st
 	return take_fd(&fd);
 }
 
+/*
+ * Open a file that was a regular one when its directory was listed, which is faster than
+ * open_regular.  If something else has taken its place, it is closed unread.
+ */
+static int open_listed_file(
+	struct dirview *self, const char *path, struct statx *stx, struct err *err)
+{
+	const char *name;
+	int dir = open_parent(self, path, &name, err);
+
+	if (dir < 0)
+		return refuse(err);
+	owned_fd int fd = at_name_read(dir, name);
+	if (fd < 0) {
+		err_number(err, -fd, "open '%.200s'", path);
+		return refuse(err);
+	}
+	if (stat_regular(fd, path, stx, err) < 0)
+		return -(int)err->code;
+	if (is_outside(self, stx))
+		return err_set(err, ERR_DENIED, "'%.200s' is outside the snapshot", path);
+	return take_fd(&fd);
+}
+
 static int view_read(struct view *view, const struct entry *file, struct str path, uint64_t offset,
 	uint64_t length, content_sink sink, void *arg, struct err *err)
 {
@@ -430,7 +534,8 @@ static int view_read(struct view *view, const struct entry *file, struct str pat
 		return err_set(err, ERR_DENIED, "no such file");
 	if (offset > INT64_MAX)
 		return 0;
-	owned_fd int fd = open_regular(dirview_of(view), name, &stx, err);
+	owned_fd int fd = file->brief ? open_listed_file(dirview_of(view), name, &stx, err)
+				      : open_regular(dirview_of(view), name, &stx, err);
 	if (fd < 0)
 		return fd;
 	/*

@@ -17,3 +17,7 @@
 #include "core/hash.h"
 
 void fileprint_of(const struct statx *stx, bool with_device, struct hash *hash);
+/*
+ * Set *hash from a device and an inode number alone.  It is never equal to a hash of fileprint_of.
+ */
+void fileprint_of_inode(uint64_t device, uint64_t inode, struct hash *hash);

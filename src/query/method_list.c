@@ -238,6 +238,7 @@ static int run_list_dir(
 		return -(int)err->code;
 	echo_place(req, out);
 	method_list_open(&list, ctx, out, "entries", req->cursor, req->max);
+	view->need = VIEW_NO_HASH;
 	int r = walk_dir(view, req->path.path, dir_row, &list, err);
 	return method_list_finish(&list, r, true);
 }
@@ -294,7 +295,7 @@ static int run_find_files(
 	json_str(out, "pattern", req->pattern);
 	json_str(out, "base", req->path.given);
 	method_list_open(&search.list, ctx, out, "matches", req->cursor, req->max);
-	view->names_only = true;
+	view->need = VIEW_NAMES;
 	int r = walk_tree(view, req->path.path, try_name, &search, err);
 	r = method_list_finish(&search.list, r, true);
 	if (r >= 0)

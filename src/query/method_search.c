@@ -150,6 +150,7 @@ struct past {
 	struct finding *found;
 	size_t n_found, cap_found;
 	struct keytable by_line, by_content, by_hash, current;
+	int64_t begun;
 	uint64_t searched; /* number of contents that were read */
 	uint64_t unread;   /* files and directories that could not be read, in all views so far */
 	bool truncated;
@@ -224,8 +225,11 @@ static int add_content(
 	if (!made && hash_eq(&past->contents[same].hash, &entry->hash)) {
 		copy_findings(past, path, past->contents[same]);
 	} else {
-		past->searched++;
+		uint64_t read = past->search.read;
+
 		r = search_file(&past->search, path, entry, err);
+		/* The size of a brief entry is not known, and an empty file is no content. */
+		past->searched += !entry->brief || past->search.read > read;
 	}
 	mem_grow(&past->contents, &past->cap_contents, past->n_contents);
 	past->contents[past->n_contents++] =
@@ -253,7 +257,7 @@ static int find_content(struct past *past, struct str path, const struct entry *
 	bool made;
 
 	*content = NOTHING;
-	if (!entry || entry->type != ENTRY_FILE || !entry->size || entry->content == ENTRY_UNREAD)
+	if (!entry || !search_wants(entry))
 		return 0;
 	*content = *keytable_at(&past->by_content, entry_path_hash(hash_prefix(&entry->hash), path),
 		(uint32_t)past->n_contents, &made);
@@ -325,8 +329,11 @@ static int search_changes(
 	struct provider *provider = past->req->dataset.provider;
 	struct treediff_options options = { &past->req->path.path, 1, false };
 
-	if (!provider->ops->diff)
+	if (!provider->ops->diff) {
+		past->search.view->need = VIEW_BRIEF;
+		past->search.view->begun = past->begun;
 		return walk_snapshot(past, see_entry, err);
+	}
 	if (past->moments.n == 1)
 		return walk_snapshot(past, note_entry, err);
 	return viewdiff_snapshots(provider, past->moments.list[past->moments.n - 2].snapshot,
@@ -394,6 +401,7 @@ static int run_grep_history(
 	struct provider *provider = req->dataset.provider;
 	owned(free_past) struct past past = { .ctx = ctx, .req = req };
 
+	past.begun = when_coarse();
 	past.search = (struct search){
 		.lines = req->pattern.lines, .text_only = true, .visit = note_match, .arg = &past
 	};

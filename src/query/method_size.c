@@ -128,6 +128,7 @@ static int run_size_breakdown(
 	echo_sized(req, out);
 	struct json_mark rows = json_mark(out);
 	method_list_open(&down.list, ctx, out, "entries", 0, 0);
+	view->need = VIEW_NO_HASH;
 	int r = walk_tree(view, req->path.path, add_entry, &down, err);
 	bool truncated = down.list.truncated;
 	if (r >= 0) {
@@ -284,6 +285,7 @@ static int run_top_consumers(
 	if (!view)
 		return -(int)err->code;
 	top.list = arena_alloc(ctx->arena, (top.max + 1) * sizeof(*top.list));
+	view->need = VIEW_NO_HASH;
 	int r = walk_tree(view, req->path.path, weigh_entry, &top, err);
 	if (r < 0)
 		return r;

@@ -89,6 +89,22 @@ struct view_ops {
 };
 
 /*
+ * How much the caller of a view needs to know of the entries.  Less is faster, but all may be given
+ * always.
+ */
+enum view_need {
+	VIEW_ALL,
+	VIEW_NO_HASH, /* the hash need not be set */
+	/*
+	 * list may pass a regular file as a brief entry, which has only a name, a type and, as its
+	 * hash, the identity of the file.  If two brief entries have equal hashes, stat would give
+	 * the same attributes and the same content for both.  Otherwise nothing is known.
+	 */
+	VIEW_BRIEF,
+	VIEW_NAMES, /* the same, and the hash need not be set, nor the attributes of other types */
+};
+
+/*
  * A snapshot that is open for reading.  The hash of a file is entry.hash.  Equal hashes mean equal
  * content in all views of a dataset, so methods may skip content that they have read before.
  *
@@ -98,8 +114,10 @@ struct view_ops {
  *
  * sums: size and count of a directory include everything below it.
  *
- * names_only: set by a caller that needs only names and types.  The entries that the function
- * 'list' passes may then lack the other attributes.
+ * need: set by a caller that does not need all attributes of the entries.
+ *
+ * begun: set with VIEW_BRIEF to the time when the caller began to list the views that it compares.
+ * A file in a directory that has changed since then is not passed as a brief entry.
  *
  * holes: set by a caller that needs the holes of files.  The function 'read' then passes a hole as
  * bytes NULL.  If holes is not set, it may pass zeros instead.
@@ -108,7 +126,8 @@ struct view {
 	const struct view_ops *ops;
 	bool identified;
 	bool sums;
-	bool names_only;
+	enum view_need need;
+	int64_t begun;
 	bool holes;
 	const int *root; /* descriptor of the directory that the view shows; NULL: no directory */
 	uint64_t unread; /* number of files and directories that walk and search had to skip */

@@ -22,7 +22,7 @@ static bool already_seen(struct search *search, struct str path, const struct en
 struct scanner {
 	struct search *search;
 	struct str path;
-	uint64_t left; /* bytes of the file that are not read yet */
+	uint64_t left; /* bytes of the file that are not read yet; more if its size is not known */
 	uint64_t line; /* number of lines before the text that is searched next */
 	/* the start of the file, until it is long enough to show whether the file is binary */
 	struct buf head;
@@ -235,6 +235,7 @@ static int search_piece(void *arg, const void *bytes, uint64_t len, struct err *
 	struct scanner *scanner = arg;
 	struct str text = { bytes, (size_t)len };
 
+	scanner->search->read += len;
 	scanner->left -= len < scanner->left ? len : scanner->left;
 	if (!bytes)
 		return pass_hole(scanner, len);
@@ -256,9 +257,17 @@ static int search_piece(void *arg, const void *bytes, uint64_t len, struct err *
 static int search_end(struct scanner *scanner, struct err *err)
 {
 	struct str head = { scanner->head.data, scanner->head.len };
-	int r = scanner->started || !head.len ? 0 : search_head(scanner, head, err);
+	int r;
 
+	scanner->left = 0;
+	r = scanner->started || !head.len ? 0 : search_head(scanner, head, err);
 	return r == 0 && scanner->rest.len ? finish_line(scanner, STR(""), err) : r;
+}
+
+bool search_wants(const struct entry *entry)
+{
+	return entry->type == ENTRY_FILE &&
+	       (entry->brief || (entry->size && entry->content != ENTRY_UNREAD));
 }
 
 int search_file(struct search *search, struct str path, const struct entry *entry, struct err *err)
@@ -266,16 +275,15 @@ int search_file(struct search *search, struct str path, const struct entry *entr
 	struct scanner scanner = {
 		.search = search,
 		.path = path,
-		.left = entry->size,
+		.left = entry->brief ? UINT64_MAX : entry->size,
 		.head = BUF_INIT,
 		.rest = BUF_INIT,
 	};
 
-	if (entry->type != ENTRY_FILE || entry->content == ENTRY_UNREAD || !entry->size ||
-		already_seen(search, path, entry))
+	if (!search_wants(entry) || already_seen(search, path, entry))
 		return 0;
 	int r = search->view->ops->read(
-		search->view, entry, path, 0, entry->size, search_piece, &scanner, err);
+		search->view, entry, path, 0, scanner.left, search_piece, &scanner, err);
 	if (r == -ERR_DENIED && !scanner.failed) {
 		search->view->unread++;
 		*err = (struct err){ 0 };
@@ -295,6 +303,9 @@ static int search_entry(void *arg, struct str path, const struct entry *entry, s
 
 int search_run(struct search *search, struct str base, struct err *err)
 {
+	/* The size of a file is found out when it is opened. */
+	if (!search->seen)
+		search->view->need = VIEW_NAMES;
 	return searchmany_possible(search)
 		       ? searchmany_run(search, base, err)
 		       : walk_tree(search->view, base, search_entry, search, err);

@@ -29,6 +29,7 @@ struct search {
 	 * A file whose pair is in the set is skipped.
 	 */
 	struct keytable *seen;
+	uint64_t read;  /* bytes of files that were searched */
 	bool text_only; /* the search of a file also ends at a line that is not UTF-8 */
 	/*
 	 * Called for each match.  Returns a negative value to stop with that error, or 1 to stop
@@ -45,5 +46,7 @@ struct search {
 
 /* Search base, which is a file, or a directory with everything below it. */
 int search_run(struct search *search, struct str base, struct err *err);
+/* Whether an entry is a file that may have lines. */
+bool search_wants(const struct entry *entry);
 /* Search one file.  Returns 1 if 'visit' has returned 1. */
 int search_file(struct search *search, struct str path, const struct entry *entry, struct err *err);

@@ -8,6 +8,11 @@
 #include "core/par.h"
 #include "query/walk.h"
 
+/*
+ * The calling thread searches so many files by itself, since starting the threads takes as long as
+ * searching some dozens of files.
+ */
+#define ALONE_MAX 128
 #define BATCH_FILES 32
 #define BATCHES_MAX 16 /* greatest number of batches that are searched or wait */
 /*
@@ -64,8 +69,9 @@ struct many {
 	struct batch *batches[BATCHES_MAX];
 	size_t first, n_batches;
 	struct batch *filling; /* the batch to which the walk adds files; NULL: none */
-	bool stopped;          /* the visit function of the search has returned 1 */
-	bool over;             /* no more results are needed; guarded by lock */
+	size_t n_alone; /* number of files that the calling thread has searched in the walk */
+	bool stopped;   /* the visit function of the search has returned 1 */
+	bool over;      /* no more results are needed; guarded by lock */
 };
 
 static bool is_over(struct many *many)
@@ -284,8 +290,15 @@ static int add_file(void *arg, struct str path, const struct entry *entry, struc
 {
 	struct many *many = arg;
 
-	if (entry->type != ENTRY_FILE || !entry->size || entry->content == ENTRY_UNREAD)
+	if (!search_wants(entry))
 		return 0;
+	if (many->n_alone < ALONE_MAX) {
+		many->n_alone++;
+		int r = search_file(many->search, path, entry, err);
+
+		many->stopped = r > 0;
+		return r;
+	}
 	if (!many->filling) {
 		many->filling = mem_zalloc(sizeof(*many->filling));
 		many->filling->many = many;

@@ -66,6 +66,7 @@ static int view_stat(struct view *view, struct str path, struct arena *arena, st
 	struct view *inner = timed_view(view)->inner;
 	int r = timed_pass(timed_view(view)->limit, err);
 
+	inner->need = view->need;
 	return r < 0 ? r : inner->ops->stat(inner, path, arena, entry, err);
 }
 
@@ -89,7 +90,8 @@ static int view_list(struct view *view, const struct entry *dir, struct str path
 	struct view *inner = timed_view(view)->inner;
 	struct listing listing = { timed_view(view)->limit, visit, arg };
 
-	inner->names_only = view->names_only;
+	inner->need = view->need;
+	inner->begun = view->begun;
 	return inner->ops->list(inner, dir, path, list_entry, &listing, err);
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/when.h"
 #include "query/changelist.h"
 #include "query/samecontent.h"
 
@@ -15,6 +16,7 @@ struct walk {
 	struct changelist changes;
 	struct buf path;
 	unsigned depth;
+	int64_t begun;
 };
 
 static struct str here(const struct walk *walk)
@@ -28,6 +30,7 @@ struct listing {
 	struct entry *list;
 	size_t n, cap;
 	struct arena arena;
+	struct view *view;
 	bool unread; /* the directory cannot be read */
 };
 
@@ -52,6 +55,9 @@ static int add_entry(void *arg, const struct entry *entry, struct err *err)
 static int list_dir(struct walk *walk, struct view *view, const struct entry *dir,
 	struct listing *listing, struct err *err)
 {
+	listing->view = view;
+	view->need = VIEW_BRIEF;
+	view->begun = walk->begun;
 	int r = view->ops->list(view, dir, here(walk), add_entry, listing, err);
 
 	if (r != -ERR_DENIED)
@@ -60,6 +66,35 @@ static int list_dir(struct walk *walk, struct view *view, const struct entry *di
 	view->unread++;
 	*err = (struct err){ 0 };
 	return 0;
+}
+
+/*
+ * Get the attributes of a brief entry, whose path is the current one.  An entry that was removed
+ * meanwhile gets the type 0, as one whose attributes cannot be read.
+ */
+static int complete_entry(
+	struct walk *walk, struct listing *listing, struct entry *entry, struct err *err)
+{
+	struct str name = entry->name;
+	struct err why = { 0 };
+
+	if (!entry->brief)
+		return 0;
+	int r = listing->view->ops->stat(listing->view, here(walk), &listing->arena, entry, &why);
+	if (r < 0 && why.code != ERR_DENIED) {
+		*err = why;
+		return r;
+	}
+	if (r <= 0)
+		*entry = (struct entry){ .target = { "", 0 } };
+	entry->name = name;
+	return 0;
+}
+
+/* Whether two entries are known to be the same without their attributes. */
+static bool are_one_file(const struct entry *a, const struct entry *b)
+{
+	return a->brief && b->brief && hash_eq(&a->hash, &b->hash);
 }
 
 /* -------------------------------------------------------- entries of one side */
@@ -80,7 +115,9 @@ static int walk_children(
 	*whole = !listing.unread;
 	for (size_t i = 0; r == 0 && i < listing.n; i++) {
 		buf_add_name(&walk->path, listing.list[i].name);
-		r = walk_one_side(walk, &listing.list[i], gone, err);
+		r = complete_entry(walk, &listing, &listing.list[i], err);
+		if (r == 0)
+			r = walk_one_side(walk, &listing.list[i], gone, err);
 		buf_truncate(&walk->path, len);
 	}
 	return r;
@@ -120,8 +157,23 @@ static int walk_one_side(struct walk *walk, const struct entry *entry, bool gone
 static int walk_both(
 	struct walk *walk, const struct entry *a, const struct entry *b, struct err *err);
 
-static int walk_lists(
-	struct walk *walk, const struct listing *a, const struct listing *b, struct err *err)
+/*
+ * Compare what two lists have at one name, which is the current path.  a or b is NULL if that list
+ * does not have the name.
+ */
+static int walk_pair(struct walk *walk, struct listing *list_a, struct entry *a,
+	struct listing *list_b, struct entry *b, struct err *err)
+{
+	int r = a ? complete_entry(walk, list_a, a, err) : 0;
+
+	if (r == 0 && b)
+		r = complete_entry(walk, list_b, b, err);
+	if (r < 0)
+		return r;
+	return a && b ? walk_both(walk, a, b, err) : walk_one_side(walk, a ?: b, a != NULL, err);
+}
+
+static int walk_lists(struct walk *walk, struct listing *a, struct listing *b, struct err *err)
 {
 	size_t len = walk->path.len, i = 0, k = 0;
 	int r = 0;
@@ -130,15 +182,14 @@ static int walk_lists(
 		int order = i == a->n   ? 1
 			    : k == b->n ? -1
 					: str_cmp(a->list[i].name, b->list[k].name);
+		struct entry *entry_a = order <= 0 ? &a->list[i] : NULL;
+		struct entry *entry_b = order >= 0 ? &b->list[k] : NULL;
 
-		buf_add_name(&walk->path, order <= 0 ? a->list[i].name : b->list[k].name);
-		if (order == 0)
-			r = walk_both(walk, &a->list[i], &b->list[k], err);
-		else if (order < 0)
-			r = walk_one_side(walk, &a->list[i], true, err);
-		else
-			r = walk_one_side(walk, &b->list[k], false, err);
-		buf_truncate(&walk->path, len);
+		if (!entry_a || !entry_b || !are_one_file(entry_a, entry_b)) {
+			buf_add_name(&walk->path, (entry_a ?: entry_b)->name);
+			r = walk_pair(walk, a, entry_a, b, entry_b, err);
+			buf_truncate(&walk->path, len);
+		}
 		i += order <= 0;
 		k += order >= 0;
 	}
@@ -153,19 +204,34 @@ static bool entries_differ(const struct entry *a, const struct entry *b)
 {
 	unsigned what = treediff_compare(a, b);
 
-	if (!str_eq(a->name, b->name) || a->type != b->type)
+	if (a->type != b->type)
 		return true;
 	return a->type != ENTRY_DIR && (what & ~(unsigned)TREEDIFF_CONTENT || a->size != b->size);
 }
 
-static bool names_differ(const struct listing *a, const struct listing *b)
+/* Returns 1 if two lists differ, 0 if not, or a negative error. */
+static int lists_differ(struct walk *walk, struct listing *a, struct listing *b, struct err *err)
 {
-	if (a->n != b->n)
-		return true;
-	for (size_t i = 0; i < a->n; i++)
-		if (entries_differ(&a->list[i], &b->list[i]))
-			return true;
-	return false;
+	size_t len = walk->path.len;
+	int r = a->n != b->n;
+
+	for (size_t i = 0; r == 0 && i < a->n; i++) {
+		struct entry *entry_a = &a->list[i], *entry_b = &b->list[i];
+
+		if (are_one_file(entry_a, entry_b))
+			continue;
+		buf_add_name(&walk->path, entry_a->name);
+		if (!str_eq(entry_a->name, entry_b->name))
+			r = 1;
+		if (r == 0)
+			r = complete_entry(walk, a, entry_a, err);
+		if (r == 0)
+			r = complete_entry(walk, b, entry_b, err);
+		if (r == 0)
+			r = entries_differ(entry_a, entry_b);
+		buf_truncate(&walk->path, len);
+	}
+	return r;
 }
 
 static int report_both(struct walk *walk, const struct entry *a, const struct entry *b,
@@ -199,8 +265,13 @@ static int walk_dirs(struct walk *walk, const struct entry *a, const struct entr
 	 * If the entries of a directory differ, its mtime differs, too.  So a new mtime alone does
 	 * not count as a change here.
 	 */
-	else if (what == TREEDIFF_MTIME && names_differ(&list_a, &list_b))
-		what = 0;
+	else if (what == TREEDIFF_MTIME) {
+		r = lists_differ(walk, &list_a, &list_b, err);
+		if (r < 0)
+			return r;
+		what = r ? 0 : what;
+	}
+	r = 0;
 	if (wanted)
 		r = report_both(walk, a, b, what, err);
 	if (r != 0 || list_a.unread || list_b.unread)
@@ -252,6 +323,7 @@ int viewdiff_run(struct view *a, struct view *b, const struct treediff_options *
 {
 	owned(arena_release) struct arena arena = { 0 };
 	struct walk walk = { .a = a, .b = b, .options = options, .path = BUF_INIT };
+	walk.begun = when_coarse();
 	struct entry root_a, root_b;
 	int r = a->ops->stat(a, STR(""), &arena, &root_a, err);
 

@@ -67,6 +67,7 @@ struct entry {
 	uint32_t major, minor;
 	struct hash xattrs; /* hash of an XATTRS object; none: no attributes */
 	uint64_t link;      /* number of the link group; 0: not hard-linked */
+	bool brief;         /* only in a listing of a view: see VIEW_BRIEF (query/provider.h) */
 };
 
 void entry_encode(const struct entry *entry, struct buf *out);

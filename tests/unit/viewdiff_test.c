@@ -103,6 +103,22 @@ static void pairs_only_what_is_wholly_the_same(void **state)
 	expect_changes(true, "R x y,");
 }
 
+/*
+ * In directories that have not changed for some time, inode numbers tell which files are the same,
+ * and only the others are looked at.
+ */
+static void compares_old_directories_by_inode_numbers(void **state)
+{
+	shell("cd f/a; mkdir d e gone; echo 1 >d/same; echo 1 >d/more; echo 1 >d/mode; echo 1 "
+	      ">d/copy;"
+	      "echo 1 >e/x; echo 1 >gone/x; echo moved >old; ln -s 1 link; echo 1 >type; cd ..;"
+	      "cp -al a/. b; cd b; rm -r gone; mv old new; rm d/more d/mode d/copy type link;"
+	      "echo 22 >d/more; cp -p ../a/d/mode d; chmod 600 d/mode; cp -p ../a/d/copy d;"
+	      "mkdir type; ln -s 2 link; touch -d 2020-01-01 e; sleep 2.5");
+	expect_changes(true, "M d/mode,M d/more,M e,- gone,- gone/x,M link,R old new,T type,");
+	expect_changes(false, "M d/mode,M d/more,M e,- gone,- gone/x,M link,+ new,- old,T type,");
+}
+
 static void compares_a_large_file_to_its_end(void **state)
 {
 	shell("head -c 3000000 /dev/zero >f/a/x; cp f/a/x f/b/x; printf 1 >>f/a/x; printf 2 "
@@ -177,6 +193,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pairs_only_what_is_wholly_the_same),
+		cmocka_unit_test(compares_old_directories_by_inode_numbers),
 		cmocka_unit_test(compares_a_large_file_to_its_end),
 		cmocka_unit_test(ends_to_look_for_renames_when_too_many_changes_are_held),
 		cmocka_unit_test(ends_when_the_call_is_cancelled),
