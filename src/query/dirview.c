@@ -293,6 +293,12 @@ static int view_stat(struct view *view, struct str path, struct arena *arena, st
 	return find_entry(reading_of(self), dir, arena_strdup(arena, name), arena, entry, err);
 }
 
+int dirview_entry(const struct dirview_options *options, int dir, const char *name,
+	struct arena *arena, struct entry *entry, struct err *err)
+{
+	return find_entry((struct reading){ options, VIEW_ALL }, dir, name, arena, entry, err);
+}
+
 /* -------------------------------------------------------- listing directories */
 
 struct batch {

@@ -22,3 +22,9 @@ struct dirview_options {
 
 /* Returns a view of the directory whose descriptor is 'root', and takes over 'root'. */
 struct view *dirview_new(int root, const struct dirview_options *options);
+/*
+ * Get the entry with this name in the open directory dir, as the stat of a view with these options
+ * does.  The name becomes that of the entry.
+ */
+int dirview_entry(const struct dirview_options *options, int dir, const char *name,
+	struct arena *arena, struct entry *entry, struct err *err);

@@ -30,6 +30,7 @@ struct folder {
 	/* the dataset begins at this directory of each snapshot; NULL: at the snapshot itself */
 	char *inner;
 	int fd;
+	struct buf where; /* the path that look uses; kept, so that it needs no allocation */
 	/*
 	 * The snapshots that were found, and the stamp that the folder had then.  The list is valid
 	 * as long as the stamp is the same.  It may not be replaced during a visit.
@@ -45,6 +46,8 @@ struct folders {
 	struct folder **list; /* pointers, since a provider must keep its address */
 	size_t n, cap;
 };
+
+static const struct dirview_options view_options = { .shared_inodes = false };
 
 static struct folder *folder_of(struct provider *provider)
 {
@@ -251,9 +254,40 @@ static int resolve(struct provider *provider, const char *name, struct arena *ar
 	return 0;
 }
 
+/*
+ * Find the entry below the directory that has it, which the kernel opens in one call from the
+ * folder.  Anything unusual is left to a view of the snapshot: a name with a prefix, the root
+ * itself, and every error.
+ */
+static int look(struct provider *provider, const char *snapshot, struct str path,
+	struct arena *arena, struct entry *entry, bool *known, struct err *err)
+{
+	const struct folder *folder = folder_of(provider);
+	const char *slash = path.len ? memrchr(path.ptr, '/', path.len) : NULL;
+	struct str above = { path.ptr, slash ? (size_t)(slash - path.ptr) : 0 };
+	struct str name = slash ? (struct str){ slash + 1, path.len - above.len - 1 } : path;
+	struct buf *where = &folder_of(provider)->where;
+	struct err ignored = { 0 };
+
+	*known = false;
+	if (!entry_name_ok(name))
+		return 0;
+	buf_clear(where);
+	buf_adds(where, snapshot);
+	if (folder->inner)
+		buf_add_name(where, str_of(folder->inner));
+	buf_add_name(where, above);
+	if (strlen(where->data) != where->len)
+		return 0;
+	owned_fd int dir = at_open(folder->fd, where->data, O_PATH | O_DIRECTORY, &ignored);
+	if (dir < 0)
+		return 0;
+	*known = true;
+	return dirview_entry(&view_options, dir, arena_str(arena, name).ptr, arena, entry, err);
+}
+
 static struct view *open_snapshot(struct provider *provider, const char *name, struct err *err)
 {
-	static const struct dirview_options options = { .shared_inodes = false };
 	const struct folder *folder = folder_of(provider);
 	int64_t creation;
 	owned_fd int root = open_known(folder, name, &creation, err);
@@ -264,13 +298,14 @@ static struct view *open_snapshot(struct provider *provider, const char *name, s
 		close_fd(&root);
 		root = inner;
 	}
-	return root < 0 ? NULL : dirview_new(take_fd(&root), &options);
+	return root < 0 ? NULL : dirview_new(take_fd(&root), &view_options);
 }
 
 static const struct provider_ops folder_ops = {
 	.name = "dir",
 	.snapshots = snapshots,
 	.resolve = resolve,
+	.look = look,
 	.open = open_snapshot,
 };
 
@@ -313,6 +348,7 @@ static void free_folder(struct folder *folder)
 {
 	free_moments(&folder->kept);
 	close_fd(&folder->fd);
+	buf_release(&folder->where);
 	free(folder->inner);
 	free(folder->path);
 	free(folder->name);
@@ -372,6 +408,7 @@ static struct folder *open_inner(
 		.path = mem_strdup(outer->path),
 		.inner = mem_strdup(path),
 		.fd = fcntl(outer->fd, F_DUPFD_CLOEXEC, 0),
+		.where = BUF_INIT,
 	};
 	folder->provider = (struct provider){ .ops = &folder_ops, .dataset = folder->name };
 	if (folder->fd < 0)
@@ -448,6 +485,7 @@ static int add_folder(struct folders *folders, char *name, char *path, int fd, s
 		.name = name,
 		.path = path,
 		.fd = fd,
+		.where = BUF_INIT,
 	};
 	if (!known) {
 		append_folder(folders, folder);

@@ -103,26 +103,60 @@ static int report_unchanged(
 	return report_version(course, &version, err);
 }
 
-/* Look the path up in a snapshot, and compare it with the previous snapshot. */
-static int look_up(struct course *course, const struct provider_snapshot *snapshot,
-	struct view *view, struct err *err)
-{
-	struct arena *arena = &course->arenas[course->turn];
+/* What was found at the path in a snapshot. */
+struct found {
 	struct entry entry;
-	bool changed;
+	bool there;
+	bool identified;
+};
+
+/* Find the path in a snapshot.  Returns 1, 0 if the snapshot was deleted meanwhile, or an error. */
+static int find_path(struct course *course, const struct provider_snapshot *snapshot,
+	struct found *found, struct err *err)
+{
+	struct provider *provider = course->provider;
+	struct arena *arena = &course->arenas[course->turn];
+	struct err gone = { 0 };
+	bool known = false;
+	int r = 0;
 
 	arena_release(arena);
-	int there = view->ops->stat(view, course->path, arena, &entry, err);
-	if (there < 0)
-		return there;
-	int r = find_change(course, snapshot, view->identified, there > 0, &entry, &changed, err);
+	found->identified = false;
+	if (provider->ops->look)
+		r = provider->ops->look(
+			provider, snapshot->name, course->path, arena, &found->entry, &known, err);
+	if (r >= 0 && !known) {
+		owned(view_closep) struct view *view =
+			provider->ops->open(provider, snapshot->name, &gone);
+
+		if (!view && gone.code == ERR_NOT_FOUND)
+			return 0;
+		if (!view) {
+			*err = gone;
+			return -(int)err->code;
+		}
+		found->identified = view->identified;
+		r = view->ops->stat(view, course->path, arena, &found->entry, err);
+	}
+	found->there = r > 0;
+	return r < 0 ? r : 1;
+}
+
+/* Compare the path with the previous snapshot. */
+static int compare_path(struct course *course, const struct provider_snapshot *snapshot,
+	const struct found *found, struct err *err)
+{
+	const struct entry *entry = &found->entry;
+	bool changed;
+	int r = find_change(
+		course, snapshot, found->identified, found->there, entry, &changed, err);
 	if (r < 0)
 		return r;
 	struct lineage_version version = {
 		.snapshot = snapshot,
-		.present = there > 0,
+		.present = found->there,
 		.changed = changed,
-		.entry = there > 0 ? &entry : NULL,
+		.entry = found->there ? entry : NULL,
 		.previous = course->present ? &course->previous : NULL,
 	};
 	r = report_version(course, &version, err);
@@ -132,7 +166,7 @@ static int look_up(struct course *course, const struct provider_snapshot *snapsh
 	course->previous_snapshot = mem_strdup(snapshot->name);
 	course->present = version.present;
 	if (version.present)
-		course->previous = entry;
+		course->previous = *entry;
 	course->turn ^= 1;
 	return r;
 }
@@ -140,7 +174,7 @@ static int look_up(struct course *course, const struct provider_snapshot *snapsh
 static int visit_snapshot(void *arg, const struct provider_snapshot *snapshot, struct err *err)
 {
 	struct course *course = arg;
-	struct err gone = { 0 };
+	struct found found;
 	int r;
 
 	if (course->wanted && !course->wanted(course->arg, snapshot))
@@ -148,19 +182,15 @@ static int visit_snapshot(void *arg, const struct provider_snapshot *snapshot, s
 	if (is_known(course, snapshot)) {
 		r = report_unchanged(course, snapshot, err);
 	} else {
-		owned(view_closep) struct view *view =
-			course->provider->ops->open(course->provider, snapshot->name, &gone);
-
-		if (!view && gone.code == ERR_NOT_FOUND)
-			return 0; /* the snapshot was deleted meanwhile */
-		if (!view) {
-			*err = gone;
-			return -(int)err->code;
-		}
-		r = look_up(course, snapshot, view, err);
+		r = find_path(course, snapshot, &found, err);
+		if (r <= 0)
+			return r;
+		r = compare_path(course, snapshot, &found, err);
 	}
-	free(course->before);
-	course->before = mem_strdup(snapshot->name);
+	if (course->provider->ops->unchanged) {
+		free(course->before);
+		course->before = mem_strdup(snapshot->name);
+	}
 	return r;
 }
 

@@ -323,7 +323,9 @@ void method_moment(
 {
 	owned(buf_release) struct buf full = BUF_INIT;
 
-	buf_addf(&full, "%s@%s", provider->dataset, snapshot);
+	buf_adds(&full, provider->dataset);
+	buf_addc(&full, '@');
+	buf_adds(&full, snapshot);
 	json_str(out, "snapshot", (struct str){ full.data, full.len });
 	json_int(out, "creation", when_seconds(creation));
 }

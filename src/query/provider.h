@@ -146,6 +146,13 @@ struct provider_ops {
 	 */
 	int (*resolve)(struct provider *provider, const char *name, struct arena *arena,
 		struct provider_snapshot *snapshot, struct err *err);
+	/*
+	 * Get the entry at path in a listed snapshot, as the stat of its view does.  *known is set
+	 * to false if the snapshot has to be opened to find out.  NULL: it always has to be opened.
+	 * The views of such a provider are not identified.
+	 */
+	int (*look)(struct provider *provider, const char *snapshot, struct str path,
+		struct arena *arena, struct entry *entry, bool *known, struct err *err);
 	/* Open a snapshot as a view; NULL on error. */
 	struct view *(*open)(struct provider *provider, const char *snapshot, struct err *err);
 	/*

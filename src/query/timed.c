@@ -224,6 +224,16 @@ static int resolve(struct provider *provider, const char *name, struct arena *ar
 	return inner->ops->resolve(inner, name, arena, snapshot, err);
 }
 
+static int look(struct provider *provider, const char *snapshot, struct str path,
+	struct arena *arena, struct entry *entry, bool *known, struct err *err)
+{
+	struct timed *timed = timed_of(provider);
+	struct provider *inner = timed->inner;
+	int r = timed_pass(timed->limit, err);
+
+	return r < 0 ? r : inner->ops->look(inner, snapshot, path, arena, entry, known, err);
+}
+
 static struct view *open_snapshot(struct provider *provider, const char *snapshot, struct err *err)
 {
 	struct timed *timed = timed_of(provider);
@@ -297,6 +307,7 @@ void timed_init(struct timed *timed, struct provider *inner, struct timed_limit 
 			.name = inner->ops->name,
 			.snapshots = snapshots,
 			.resolve = resolve,
+			.look = inner->ops->look ? look : NULL,
 			.open = open_snapshot,
 			.diff = inner->ops->diff ? diff : NULL,
 			.unchanged = inner->ops->unchanged,
