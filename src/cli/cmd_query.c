@@ -7,7 +7,7 @@
 #include "ops/table.h"
 #include "query/method.h"
 
-#define RESULT_MAX (2 * METHOD_REPLY_MAX) /* limit for parsing a result: twice that of a reply */
+#define RESULT_MAX (2 * METHOD_REPLY_MAX) /* maximum size of a parsed result */
 
 static int print_members(const struct op *method, struct str members, struct err *err)
 {

@@ -373,7 +373,10 @@ static void part_names(struct finding *finding, struct btrfsline *line)
 /* ------------------------------------------------------------------- lines */
 
 struct member {
-	/* the key of the line: its live subvolume, or the number of subvolumes plus a root */
+	/*
+	 * key of the line: its live subvolume, or a root to which the number of subvolumes was
+	 * added
+	 */
 	size_t key;
 	int64_t creation;
 	uint64_t id;

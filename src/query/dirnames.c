@@ -33,7 +33,10 @@ void dirnames_release(struct dirnames *names)
 	free(names->list);
 }
 
-/* Returns the first eight bytes of a name as a number, which is larger for a later name. */
+/*
+ * Returns the first eight bytes of a name as a number.  A later name gives a larger number or the
+ * same number.
+ */
 static uint64_t order_of(const char *name)
 {
 	uint64_t order = 0;

@@ -19,12 +19,14 @@ struct dirnames {
 };
 
 /*
- * Read the names in an open directory, except "." and "..".  path is for messages.  If there are
+ * Read the names in an open directory, except "." and "..".  'path' is for messages.  If there are
  * too many names, the result is ERR_LIMIT.
  */
 int dirnames_read(struct dirnames *names, int dir, const char *path, struct err *err);
 void dirnames_release(struct dirnames *names);
-/* These return members of the record of a name in the list: DT_REG or another type, and the number.
+/*
+ * Return members of the record of a name in the list: its type, such as DT_REG, and its inode
+ * number.
  */
 unsigned char dirnames_type(const char *name);
 uint64_t dirnames_inode(const char *name);

@@ -16,7 +16,10 @@
 #include "tree/xattrs.h"
 
 #define BATCH_MAX 256 /* entries whose attributes are read before they are visited */
-/* A change may get a time that is so much earlier, since some file systems keep whole seconds. */
+/*
+ * The time of a change may be earlier by this much than the change, since some file systems keep
+ * whole seconds.
+ */
 #define CLOCK_LAG (2 * WHEN_SECOND)
 
 struct dirview {
@@ -386,9 +389,9 @@ static bool stores_inodes(int dir)
 
 /*
  * Whether an inode number in the records of a directory says which file a name is.  A number must
- * not mean another file in another view.  After its names were read, the directory must not have
- * changed since the caller began, since the number of a file that was deleted meanwhile may belong
- * to a new file.
+ * not mean another file in another view.  The directory must not have changed between the time when
+ * the caller began and the time when its names were read.  Otherwise the number of a deleted file
+ * may belong to a new file.
  */
 static bool tells_inodes(struct dirview *self, int dir, struct listing *how)
 {
@@ -507,8 +510,8 @@ static int open_regular(struct dirview *self, const char *path, struct statx *st
 }
 
 /*
- * Open a file that was a regular one when its directory was listed, which is faster than
- * open_regular.  If something else has taken its place, it is closed unread.
+ * Open a file that was a regular file when its directory was listed.  This is faster than
+ * open_regular.  If another kind of file is at the path now, that file is closed unread.
  */
 static int open_listed_file(
 	struct dirview *self, const char *path, struct statx *stx, struct err *err)

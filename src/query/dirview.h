@@ -24,7 +24,7 @@ struct dirview_options {
 struct view *dirview_new(int root, const struct dirview_options *options);
 /*
  * Get the entry with this name in the open directory dir, as the stat of a view with these options
- * does.  The name becomes that of the entry.
+ * does.  The entry gets this name.
  */
 int dirview_entry(const struct dirview_options *options, int dir, const char *name,
 	struct arena *arena, struct entry *entry, struct err *err);

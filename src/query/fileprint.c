@@ -16,7 +16,7 @@ void fileprint_of(const struct statx *stx, bool with_device, struct hash *hash)
 
 void fileprint_of_inode(uint64_t device, uint64_t inode, struct hash *hash)
 {
-	/* Tables use the first number alone, so it depends on both. */
+	/* Tables use only the first number, so that number depends on the device and the inode. */
 	const uint64_t parts[] = {
 		inode * UINT64_C(0x9e3779b97f4a7c15) ^ device * UINT64_C(0xc2b2ae3d27d4eb4f), inode,
 		device, 0, /* no SHA-256 in practice ends in so many zeros */

@@ -30,7 +30,7 @@ struct folder {
 	/* the dataset begins at this directory of each snapshot; NULL: at the snapshot itself */
 	char *inner;
 	int fd;
-	struct buf where; /* the path that look uses; kept, so that it needs no allocation */
+	struct buf where; /* the path that 'look' uses; kept to save allocations */
 	/*
 	 * The snapshots that were found, and the stamp that the folder had then.  The list is valid
 	 * as long as the stamp is the same.  It may not be replaced during a visit.
@@ -255,9 +255,9 @@ static int resolve(struct provider *provider, const char *name, struct arena *ar
 }
 
 /*
- * Find the entry below the directory that has it, which the kernel opens in one call from the
- * folder.  Anything unusual is left to a view of the snapshot: a name with a prefix, the root
- * itself, and every error.
+ * Find the entry in the directory that contains it.  The kernel opens that directory in one call
+ * from the folder.  Anything unusual is left to a view of the snapshot: a name with a prefix, the
+ * root itself, and every error.
  */
 static int look(struct provider *provider, const char *snapshot, struct str path,
 	struct arena *arena, struct entry *entry, bool *known, struct err *err)

@@ -103,7 +103,7 @@ static int report_unchanged(
 	return report_version(course, &version, err);
 }
 
-/* What was found at the path in a snapshot. */
+/* The state of the path in a snapshot. */
 struct found {
 	struct entry entry;
 	bool there;

@@ -168,7 +168,7 @@ static int find_snapshot(
 }
 
 /*
- * Look up the datasets and snapshots of a request, whose names have been checked.  All datasets are
+ * Look up the datasets and snapshots of a request.  The names have been checked.  All datasets are
  * looked up before the first snapshot, so that the order of the parameters does not decide which
  * error is reported.
  */

@@ -228,7 +228,7 @@ static int add_content(
 		uint64_t read = past->search.read;
 
 		r = search_file(&past->search, path, entry, err);
-		/* The size of a brief entry is not known, and an empty file is no content. */
+		/* The size of a brief entry is not known.  An empty file counts as no content. */
 		past->searched += !entry->brief || past->search.read > read;
 	}
 	mem_grow(&past->contents, &past->cap_contents, past->n_contents);

@@ -100,7 +100,10 @@ static int add_entry(void *arg, struct str path, const struct entry *entry, stru
 	return entry->type == ENTRY_DIR && down->view->sums ? WALK_PRUNE : 0;
 }
 
-/* Write the total before the rows, which begin at a mark, although it is known only after them. */
+/*
+ * Write the total before the rows, although the total is known only after the rows.  The rows begin
+ * at the mark.
+ */
 static void write_total(struct json *out, struct json_mark mark, uint64_t total)
 {
 	struct str rows = json_since(out, mark);

@@ -89,19 +89,19 @@ struct view_ops {
 };
 
 /*
- * How much the caller of a view needs to know of the entries.  Less is faster, but all may be given
- * always.
+ * Which attributes of the entries the caller of a view needs.  Fewer attributes are faster.  A view
+ * may always give all attributes.
  */
 enum view_need {
 	VIEW_ALL,
 	VIEW_NO_HASH, /* the hash need not be set */
 	/*
-	 * list may pass a regular file as a brief entry, which has only a name, a type and, as its
-	 * hash, the identity of the file.  If two brief entries have equal hashes, stat would give
-	 * the same attributes and the same content for both.  Otherwise nothing is known.
+	 * 'list' may pass a regular file as a brief entry, which has only a name, a type and, as
+	 * its hash, the identity of the file.  If two brief entries have equal hashes, stat would
+	 * give the same attributes and the same content for both.  Otherwise nothing is known.
 	 */
 	VIEW_BRIEF,
-	VIEW_NAMES, /* the same, and the hash need not be set, nor the attributes of other types */
+	VIEW_NAMES, /* as VIEW_BRIEF; the hash and the attributes of other types need not be set */
 };
 
 /*
@@ -147,9 +147,9 @@ struct provider_ops {
 	int (*resolve)(struct provider *provider, const char *name, struct arena *arena,
 		struct provider_snapshot *snapshot, struct err *err);
 	/*
-	 * Get the entry at path in a listed snapshot, as the stat of its view does.  *known is set
-	 * to false if the snapshot has to be opened to find out.  NULL: it always has to be opened.
-	 * The views of such a provider are not identified.
+	 * Get the entry at path in a listed snapshot, as the stat of its view does.  *known becomes
+	 * false if the snapshot has to be opened to find this out.  NULL: the snapshot always has
+	 * to be opened.  The views of such a provider are not identified.
 	 */
 	int (*look)(struct provider *provider, const char *snapshot, struct str path,
 		struct arena *arena, struct entry *entry, bool *known, struct err *err);

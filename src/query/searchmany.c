@@ -9,8 +9,8 @@
 #include "query/walk.h"
 
 /*
- * The calling thread searches so many files by itself, since starting the threads takes as long as
- * searching some dozens of files.
+ * The calling thread searches this number of files by itself, since starting the threads takes as
+ * long as searching some dozens of files.
  */
 #define ALONE_MAX 128
 #define BATCH_FILES 32

@@ -69,8 +69,8 @@ static int list_dir(struct walk *walk, struct view *view, const struct entry *di
 }
 
 /*
- * Get the attributes of a brief entry, whose path is the current one.  An entry that was removed
- * meanwhile gets the type 0, as one whose attributes cannot be read.
+ * Get the attributes of the brief entry at the current path.  An entry that was removed meanwhile
+ * gets the type 0, like an entry whose attributes cannot be read.
  */
 static int complete_entry(
 	struct walk *walk, struct listing *listing, struct entry *entry, struct err *err)
@@ -158,8 +158,8 @@ static int walk_both(
 	struct walk *walk, const struct entry *a, const struct entry *b, struct err *err);
 
 /*
- * Compare what two lists have at one name, which is the current path.  a or b is NULL if that list
- * does not have the name.
+ * Compare the entries of two lists at the current path.  'a' or 'b' is NULL if its list does not
+ * have the name.
  */
 static int walk_pair(struct walk *walk, struct listing *list_a, struct entry *a,
 	struct listing *list_b, struct entry *b, struct err *err)
