@@ -4,14 +4,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "core/at.h"
 #include "core/own.h"
+#include "core/when.h"
 
 #define STUB_VALUE "1"
 #define STUB_VALUE_MAX 8
+#define HOLD_MS 1000 /* a process that removes a stub has it locked for microseconds */
 
 int stub_mark(int fd)
 {
@@ -72,6 +75,29 @@ void stub_keep_times(int dirfd, const struct statx *stx)
 	(void)utimensat(dirfd, ".", times, AT_SYMLINK_NOFOLLOW);
 }
 
+int stub_hold(int fd)
+{
+	struct statx stx;
+
+	/* Where the file system has no locks, no other process can be waited for. */
+	for (int ms = 0; flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK; ms++) {
+		if (ms == HOLD_MS)
+			return -EBUSY;
+		when_pause(WHEN_MS);
+	}
+	return at_fd_stat(fd, &stx) == 0 && !stx.stx_nlink;
+}
+
+bool stub_claim(int fd)
+{
+	return flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+void stub_let_go(int fd)
+{
+	(void)flock(fd, LOCK_UN);
+}
+
 /* Remove the stubs in a directory that is itself a stub. */
 static void remove_within(int dirfd, const char *name)
 {
@@ -89,6 +115,9 @@ void stub_remove(int dirfd, const char *name)
 
 	if (at_fd_stat(dirfd, &dir) < 0 || at_name_stat(dirfd, name, &stub) < 0 ||
 		!stub_is(dirfd, name, &stub))
+		return;
+	owned_fd int fd = at_name_open(dirfd, name, O_RDONLY | O_NONBLOCK);
+	if (fd >= 0 && !stub_claim(fd))
 		return;
 	if (S_ISDIR(stub.stx_mode))
 		remove_within(dirfd, name);

@@ -11,7 +11,12 @@
  * An extended attribute marks a stub.  A stub also has a modification time that few other files
  * have, so that the attribute has to be read for few files.  When a program makes a file in a stub
  * that is a directory, the time of the directory changes, and the directory is no longer a stub.
- * sandbox/mountstub.h makes and removes stubs, and locks those that are needed.
+ * sandbox/mountstub.h makes and removes stubs.
+ *
+ * Plans of several environments may need the same stub, in a directory of the host that all of them
+ * have bound.  So each plan holds a shared lock of flock(2) on the stub itself, and a stub is
+ * removed only under an exclusive lock.  A program of a sandbox cannot take that lock, since the
+ * plan of this sandbox holds the stub.
  */
 #pragma once
 #include <stdbool.h>
@@ -37,9 +42,20 @@ bool stub_is(int dirfd, const char *name, const struct statx *stx);
 /* Whether an absolute path leads to no file, or only to a stub of another program's policy. */
 bool stub_or_nothing(const char *path);
 /*
+ * Hold an open stub, so that no other process removes it.  Returns 0, 1 if the stub has been
+ * removed meanwhile, or -EBUSY if another program keeps the lock.
+ */
+int stub_hold(int fd);
+/*
+ * Whether no other process holds an open stub.  If so, none can hold it until stub_let_go is
+ * called. This process no longer holds the stub in either case.
+ */
+bool stub_claim(int fd);
+void stub_let_go(int fd);
+/*
  * Remove a stub that no program needs, such as one that a killed process has left.  The directory
  * dirfd keeps its times.  A stub that is a directory stays if it contains anything other than
- * stubs.
+ * stubs.  A stub that another process holds stays, too.
  */
 void stub_remove(int dirfd, const char *name);
 /*

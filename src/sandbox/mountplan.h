@@ -67,9 +67,9 @@ struct mountplan {
 	/* for empty masks: a user namespace that has none of this process's ids; -1: none */
 	int nobody;
 	/*
-	 * The file for the locks of stubs, which all plans for the same tree share.  The descriptor
-	 * is borrowed.  It was opened for writing, for this plan alone.  -1: there are no other
-	 * plans.
+	 * The file that a plan locks while it makes or removes stubs, which all plans for the same
+	 * tree share.  The descriptor is borrowed.  It was opened for writing, for this plan alone.
+	 * -1: there are no other plans.
 	 */
 	int stub_locks;
 	/*

@@ -1,8 +1,7 @@
 /*
- * Each plan that needs a stub holds a lock for it.  The plan that ends last removes the stub.  The
- * locks are on bytes of a file that no program of the sandbox can open.  A process that makes or
- * removes stubs holds the lock on the first byte.  Each path has a byte, at the offset of its hash.
- * If two paths have the same hash, both stubs stay until no plan needs either of them.
+ * Each plan that needs a stub holds it (core/stub.h), and the plan that ends last removes the stub.
+ * Only one plan of an environment makes or removes stubs at a time.  It has locked a file that no
+ * program of the sandbox can open.
  */
 #include "sandbox/mountstub.h"
 
@@ -16,6 +15,7 @@
 #include "core/fsids.h"
 #include "core/own.h"
 #include "core/stub.h"
+#include "core/when.h"
 #include "sandbox/mountplaces.h"
 
 #define BIT(kind) MOUNTPLACES_BIT(MOUNTPLAN_##kind)
@@ -23,6 +23,8 @@
 #define DIR_MODE 0555 /* some programs fail if they cannot list a directory */
 #define FILE_MODE 0444
 #define WAY_MODE 0755
+#define NEW_NS (WHEN_SECOND / 5) /* a stub is marked within microseconds */
+#define PAUSE_NS (5 * WHEN_MS)
 #define TRIES_MAX 100 /* of making a name that other plans make and remove */
 
 static int open_name(int dir, const char *name)
@@ -72,36 +74,21 @@ static bool is_marked(int fd)
 
 /* --------------------------------------------------------------------- locks */
 
-#define CHANGING 0 /* the byte that is locked while stubs are made or removed */
-
 /*
- * Returns the byte of a path.  It is the 64-bit FNV-1a hash of the path, shifted by two bits so
- * that it fits into an offset.
+ * Lock or unlock the file for changes.  'type' is the l_type of struct flock.  If 'file' is -1,
+ * there are no other plans, and nothing is locked.
  */
-static off_t byte_of(const char *path)
+static int lock_changes(int file, short type)
 {
-	uint64_t hash = 0xcbf29ce484222325;
-
-	for (; *path; path++)
-		hash = (hash ^ (unsigned char)*path) * 0x100000001b3;
-	return (off_t)(hash >> 2) + 1;
-}
-
-/*
- * Lock or unlock a byte.  'type' is the l_type of struct flock.  If 'file' is -1, there are no
- * other plans, and nothing is locked.  Returns false if another plan holds the lock.
- */
-static bool lock_byte(int file, off_t byte, short type, bool wait)
-{
-	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
+	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_len = 1 };
 	int r;
 
 	if (file < 0)
-		return true;
+		return 0;
 	do {
-		r = fcntl(file, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock);
+		r = fcntl(file, F_OFD_SETLKW, &lock);
 	} while (r < 0 && errno == EINTR);
-	return r == 0;
+	return r;
 }
 
 /* -------------------------------------------------------------------- making */
@@ -142,12 +129,19 @@ static void end_changes(struct mountplan_made *made)
 	}
 }
 
-/* Add a stub to the list.  The descriptor fd is taken over. */
+/*
+ * Hold a stub and add it to the list.  The descriptor *fd is taken over.  Returns 1 if another plan
+ * has removed the stub meanwhile.
+ */
 static int add_stub(struct mountplan_made *made, struct mountplan_stub_dir *dir,
 	const struct mountplace *place, int *fd, struct err *err)
 {
-	if (!lock_byte(made->stub_locks, byte_of(place->path), F_RDLCK, true))
-		return err_errno(err, "lock '/%s'", place->path);
+	int r = stub_hold(*fd);
+
+	if (r < 0)
+		return err_number(err, -r, "lock '/%s'", place->path);
+	if (r > 0)
+		return 1;
 	made->stubs[made->n_stubs++] = (struct mountplan_stub){
 		.path = place->path,
 		.dir = dir,
@@ -186,8 +180,23 @@ static int make_stub(struct mountplan_made *made, struct mountplan_stub_dir *dir
 }
 
 /*
+ * Whether another plan may be about to mark a file as a stub: the file is new, and nobody may write
+ * it.
+ */
+static bool is_being_made(int fd)
+{
+	struct statx stx;
+
+	if (at_fd_stat(fd, &stx) < 0 || stx.stx_mode & 0222)
+		return false;
+	int64_t age = when_coarse() - (stx.stx_ctime.tv_sec * WHEN_SECOND + stx.stx_ctime.tv_nsec);
+	return age < NEW_NS && age > -NEW_NS;
+}
+
+/*
  * If an existing name is a stub of another plan, hold the lock for this plan, too, since the other
- * plan may end first.  Returns 1 if the name has gone meanwhile.
+ * plan may end first.  Returns 1 if the name has gone, or may become a stub, and has to be looked
+ * at again.
  */
 static int share_stub(struct mountplan_made *made, struct mountplan_stub_dir *dir,
 	const struct mountplace *place, struct err *err)
@@ -196,7 +205,12 @@ static int share_stub(struct mountplan_made *made, struct mountplan_stub_dir *di
 
 	if (fd == -ENOENT)
 		return 1;
-	return fd >= 0 && is_marked(fd) ? add_stub(made, dir, place, &fd, err) : 0;
+	if (fd >= 0 && is_marked(fd))
+		return add_stub(made, dir, place, &fd, err);
+	if (fd < 0 || !is_being_made(fd))
+		return 0;
+	when_pause(PAUSE_NS);
+	return 1;
 }
 
 /* Look up a place again, since other plans may have made or removed stubs after it was found. */
@@ -293,10 +307,10 @@ static int make_as_owner(struct mountplan_made *made, int root, struct err *err)
 
 int mountstub_make(struct mountplan_made *made, int root, struct err *err)
 {
-	if (!lock_byte(made->stub_locks, CHANGING, F_WRLCK, true))
+	if (lock_changes(made->stub_locks, F_WRLCK) < 0)
 		return err_errno(err, "lock the list of stubs");
 	int r = make_as_owner(made, root, err);
-	(void)lock_byte(made->stub_locks, CHANGING, F_UNLCK, false);
+	(void)lock_changes(made->stub_locks, F_UNLCK);
 	return r;
 }
 
@@ -328,19 +342,17 @@ void mountstub_remove_all(struct mountplan_made *made)
 	if (made->stubs_removed)
 		return;
 	made->stubs_removed = true;
-	(void)lock_byte(made->stub_locks, CHANGING, F_WRLCK, true);
+	(void)lock_changes(made->stub_locks, F_WRLCK);
 	/* Go backwards, since a directory was made before its entries. */
 	for (size_t i = made->n_stubs; i--;) {
 		const struct mountplan_stub *stub = &made->stubs[i];
-		off_t byte = byte_of(stub->path);
 
-		if (lock_byte(made->stub_locks, byte, F_WRLCK, false) &&
-			begin_change(stub->dir) == 0)
+		if (stub_claim(stub->fd) && begin_change(stub->dir) == 0)
 			remove_stub(stub);
-		(void)lock_byte(made->stub_locks, byte, F_UNLCK, false);
+		stub_let_go(stub->fd);
 	}
 	end_changes(made);
-	(void)lock_byte(made->stub_locks, CHANGING, F_UNLCK, false);
+	(void)lock_changes(made->stub_locks, F_UNLCK);
 }
 
 void mountstub_close_all(struct mountplan_made *made)

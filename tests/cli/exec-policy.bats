@@ -312,6 +312,57 @@ killed_warden() { jq -es 'map(select(.what == "warden" and ((.name // .subject) 
 	no_stubs
 }
 
+# bound ENVIRONMENT MARK: run a command there until host/go-MARK exists.  Then it must not be able to
+# make protected names in the bind.
+bound() {
+	STRATA_ROOT=$PWD/$1 exec "$STRATA" exec --policy p.json --cwd /mnt --bind host:/mnt -q -- sh -c \
+		": >ready-$2; while ! [ -e go-$2 ]; do usleep 10000; done; ! mkdir .vscode && ! mkdir .git && ! mkdir sub/.git/hooks && ! touch sub/.git/config.worktree" >/dev/null 2>&1 3>&-
+}
+
+@test "of two environments that bind one directory, each keeps names from being made until its own command has ended" {
+	local left
+	mkdir -p host/sub/.git src/mnt
+	: >host/sub/.git/HEAD
+	begin
+	STRATA_ROOT=$PWD/env2 begin
+	policy '{"preset":"offline","fs":{"allow_write":["/w","/mnt"]}}'
+	# The one that has made the names ends first, and the next time the other one.
+	for first in 1 2; do
+		bound env 1 &
+		started=$!
+		soon test -e host/ready-1
+		bound env2 2 &
+		other=$!
+		soon test -e host/ready-2
+		touch host/go-$first
+		if [ $first = 1 ]; then wait $started; else wait $other; fi
+		[ -d host/.vscode ]
+		[ -f host/sub/.git/config.worktree ]
+		touch host/go-$((3 - first))
+		if [ $first = 1 ]; then wait $other; else wait $started; fi
+		rm host/go-* host/ready-*
+		is "$(find host | sort | tr '\n' ' ')" "host host/sub host/sub/.git host/sub/.git/HEAD "
+	done
+	# A killed warden's names are removed by the next command of its environment, but for those
+	# that the other environment needs.
+	bound env 1 &
+	started=$!
+	soon test -e host/ready-1
+	left=$(wardens go-1)
+	bound env2 2 &
+	other=$!
+	soon test -e host/ready-2
+	kill -KILL "$left"
+	wait $started || true
+	strata exec -q -- touch /w/next
+	[ -d host/.vscode ]
+	touch host/go-2
+	wait $other
+	started=
+	rm host/go-* host/ready-*
+	is "$(find host | sort | tr '\n' ' ')" "host host/sub host/sub/.git host/sub/.git/HEAD "
+}
+
 @test "the command ends with a strata that is killed, and leaves no pipe open with one that ends" {
 	local mark=4321$$
 	begin
