@@ -46,6 +46,11 @@ void exectool_take(struct exectool_output *output, bool is_stderr, struct str by
 	keep_end(stream, (struct str){ bytes.ptr + first, bytes.len - first });
 }
 
+void exectool_tell(struct request *request, const struct exectool_output *output)
+{
+	request_progress(request, (double)output->bytes, 0, "the command runs");
+}
+
 void exectool_release(struct exectool_output *output)
 {
 	buf_release(&output->out.head);
@@ -134,7 +139,7 @@ static void take_piece(struct running *running, int which)
 		buf_add(running->answer, bytes, (size_t)n);
 	else
 		exectool_take(running->output, which == FD_ERR, (struct str){ bytes, (size_t)n });
-	request_progress(running->request, (double)running->output->bytes, 0, "the command runs");
+	exectool_tell(running->request, running->output);
 }
 
 static void kill_command(const struct running *running)
@@ -154,11 +159,14 @@ static int wait_for_answer(struct running *running, struct err *err)
 
 	while (!ended || more) {
 		ended = fds[FD_REPLY].fd < 0;
-		if (poll(fds, FDS, ended ? 0 : -1) < 0) {
+		int n = poll(fds, FDS, ended ? 0 : EXECTOOL_QUIET_MS);
+		if (n < 0) {
 			if (errno != EINTR)
 				return err_errno(err, "wait for the command");
 			continue;
 		}
+		if (n == 0 && !ended)
+			exectool_tell(running->request, running->output);
 		if (fds[FD_SIGNAL].revents) {
 			struct signalfd_siginfo info;
 

@@ -15,6 +15,8 @@ struct exec_request;
 
 #define EXECTOOL_KEPT ((size_t)64 << 10) /* bytes of each stream: half of them from its end */
 
+#define EXECTOOL_QUIET_MS 1000 /* how often progress is told while a command prints nothing */
+
 /* One stream of output. */
 struct exectool_stream {
 	struct buf head, tail;
@@ -27,6 +29,8 @@ struct exectool_output {
 };
 
 void exectool_take(struct exectool_output *output, bool is_stderr, struct str bytes);
+/* Tell that the command runs. */
+void exectool_tell(struct request *request, const struct exectool_output *output);
 void exectool_release(struct exectool_output *output);
 /* Write the members of EXECTOOL_SHAPE. */
 void exectool_add(struct json *out, const struct exectool_output *output);

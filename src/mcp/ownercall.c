@@ -1,6 +1,7 @@
 #include "mcp/ownercall.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "core/at.h"
@@ -59,8 +60,24 @@ static int take_line(struct request *request, struct str line, struct exectool_o
 		return 1;
 	}
 	take_output(message, output);
-	request_progress(request, (double)output->bytes, 0, "the command runs");
+	exectool_tell(request, output);
 	return 0;
+}
+
+/* Read more of the answer.  Until there is more, progress is told. */
+static int read_more(struct linereader *lines, struct request *request, int fd,
+	const struct exectool_output *output, struct err *err)
+{
+	struct pollfd more = { .fd = fd, .events = POLLIN };
+	int n;
+
+	while ((n = poll(&more, 1, EXECTOOL_QUIET_MS)) <= 0) {
+		if (n < 0 && errno != EINTR)
+			return err_errno(err, "wait for the owner of the workspace");
+		if (n == 0)
+			exectool_tell(request, output);
+	}
+	return linereader_fill(lines, fd, err) < 0 ? -(int)err->code : 0;
 }
 
 int ownercall_run(struct request *request, int fd, const struct op *op, const void *given,
@@ -77,7 +94,7 @@ int ownercall_run(struct request *request, int fd, const struct op *op, const vo
 		if (found == LINEREADER_LINE)
 			r = take_line(request, line, output, answer, err);
 		else if (found == LINEREADER_MORE)
-			r = linereader_fill(&lines, fd, err) < 0 ? -(int)err->code : 0;
+			r = read_more(&lines, request, fd, output, err);
 		else
 			r = err_set(err, ERR_SYSTEM, "the owner of the workspace has ended");
 	}

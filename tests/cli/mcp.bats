@@ -200,8 +200,10 @@ environment() {
 		assert result['output_left_out'] == 1000000 - 65536, result['output_left_out']
 		assert 'left out' in result['stdout'] and len(result['stdout']) < 70000
 		number = server.start_tool('exec', shell='echo begun; sleep 1000; echo never', token='t')
-		while not any(one['method'] == 'notifications/progress' for one in server.notifications):
+		# A command that prints nothing sends progress, too.
+		while len(server.notifications) < 3:
 		    server.notifications.append(server.message())
+		assert {one['method'] for one in server.notifications} == {'notifications/progress'}, server.notifications
 		begun = time.monotonic()
 		server.notify('notifications/cancelled', requestId=number, reason='test')
 		result = server.tool('exec', argv=['true'])
@@ -224,8 +226,10 @@ environment() {
 		server = Server()
 		server.begin()
 		assert server.tool('commit', message='by the owner', allow_empty=True)['made']
-		result = server.tool('exec', shell='echo out; echo bad >&2; exit 4')
+		result = server.result('exec', server.start_tool('exec', shell='echo out; echo bad >&2; sleep 2.5; exit 4', token='t'))
 		assert (result['stdout'], result['stderr'], result['exit_status']) == ('out\n', 'bad\n', 4), result
+		told = [one['params']['progress'] for one in server.notifications]
+		assert len(told) >= 2 and told == sorted(set(told)), told
 		assert 'nonsense' in server.fails('checkout', ref='nonsense')
 		assert server.close() == 0
 	END
