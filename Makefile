@@ -11,6 +11,7 @@
 #                 (KERNEL=package: another kernel; T=pattern: other tests, such as 'cli/exec', or . for all)
 # make check-zfs  run the query methods on real pools, in that machine with OpenZFS 2.1 and with 2.3
 #                 (ZFS=2.3: only that version)
+# make check-mcp  run the tests of strata mcp, with the official client, the inspector and a real agent
 # make check-no-openat2  run the tests about files in foreign trees, with openat2 refused
 # make check-tsan run the tests of code with threads under ThreadSanitizer
 # make asan       run all tests under ASan and UBSan
@@ -188,6 +189,9 @@ check-user:
 	+@$(LOCKED) test-programs
 	@T=$(call quote,$(T)) SUBIDS=$(SUBIDS) tools/check-user $(B)
 
+check-mcp:
+	+@$(MAKE) --no-print-directory check T=$(call quote,$(or $(T),cli/mcp))
+
 # The tests of code that opens files in foreign trees.
 NO_OPENAT2 := unit/(at|resolve|fileops|worker_race|scan|treeapply|treegraft|removal|restore|workspace|mounts)_test|cli/(worker|cp|bind|restore|export|import|in-place|checkout|names|query-folder|trace-bundle|trace-replay)$$
 check-no-openat2:
@@ -322,7 +326,7 @@ clean:
 -include $(shell find $(B)/obj $(B)/gen $(B)/tests -name '*.d' 2>/dev/null)
 FORCE:
 .DELETE_ON_ERROR:
-.PHONY: all test-programs fuzzers demo check check-user check-fresh check-kernel check-zfs \
+.PHONY: all test-programs fuzzers demo check check-user check-fresh check-kernel check-zfs check-mcp \
 	check-no-openat2 check-tsan asan valgrind soak static fuzz \
 	lint $(LINTS) \
 	format tidy report bench install clean FORCE

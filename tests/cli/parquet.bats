@@ -1,25 +1,13 @@
 # parquet: programs that people use read the tables of strata (tests/npm).  pqmake writes a table and
 # prints its rows.  Each reader prints the rows that it finds.
 load helpers
+load npm
 
-setup_file() {
-	cd "$BATS_FILE_TMPDIR" || return 1
-	"$BATS_TEST_DIRNAME/../../tools/npm-packages" >packages 2>why || true
-	[ ! -s packages ] || ln -s "$(cat packages)" node_modules
-	cp "$BATS_TEST_DIRNAME/../npm/read.mjs" .
-}
-
-need_readers() {
-	[ ! -s "$BATS_FILE_TMPDIR/packages" ] || return 0
-	case $(cat "$BATS_FILE_TMPDIR/why") in
-	*"no network"*) unavailable "no network" ;;
-	*) unavailable "$(tail -n 1 "$BATS_FILE_TMPDIR/why")" ;;
-	esac
-}
+setup_file() { npm_packages; }
 
 # reads READER: the reader must find the rows that were written.
 reads() {
-	need_readers || return 1
+	need_packages || return 1
 	node "$BATS_FILE_TMPDIR/read.mjs" "$1" table >found || { echo "$1 failed"; return 1; }
 	cmp expected found || { echo "$1 reads something else"; return 1; }
 }
