@@ -56,6 +56,9 @@ STATIC       :=
 # The agent leaves out every function that it does not call, and with them the
 # libraries that only such functions need.  It is sent over networks.
 AGENT_STATIC := -static -Wl,--gc-sections -Wl,--strip-debug
+# A warning would mean that a static program cannot do what it calls, such as dlopen of SQLite.
+comma        := ,
+AGENT_STRICT  = $(if $(AGENT_STATIC),$(if $(filter-out 0 false,$(CI)),-Wl$(comma)--fatal-warnings))
 
 objects  = $(patsubst src/%.c,$(B)/obj/%.o,$(wildcard src/$(1)/*.c))
 reverse  = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
@@ -127,7 +130,7 @@ $(B)/man/%: man/%.scd
 $(B)/strata: $(call objects,cli) $(B)/gen/help.o $(LIB_ARCHIVES)
 	$(call show,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) -o $@ $^ $(call libs,$(STATIC))
 $(B)/strata-agent: $(call objects,agent) $(LIB_ARCHIVES)
-	$(call show,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(AGENT_STATIC) -o $@ $^ $(call libs,$(AGENT_STATIC))
+	$(call show,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(AGENT_STATIC) $(AGENT_STRICT) -o $@ $^ $(call libs,$(AGENT_STATIC))
 
 # Tests.  Programs in tests/tools inspect strata from outside, so they include no header of src/.
 # faultlib.so, which tests preload, is never instrumented.  Programs in tests/linked are linked with

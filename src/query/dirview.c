@@ -554,8 +554,8 @@ static int view_read(struct view *view, const struct entry *file, struct str pat
 	uint64_t rest = stx.stx_size > offset ? stx.stx_size - offset : 0;
 	if (length > rest)
 		length = rest;
-	return view->holes ? content_read_sparse(fd, name, offset, length, sink, arg, err)
-			   : content_read_fd(fd, name, offset, length, sink, arg, err);
+	return view->holes ? content_fd_sparse(fd, name, offset, length, sink, arg, err)
+			   : content_fd_read(fd, name, offset, length, sink, arg, err);
 }
 
 static int view_xattrs(struct view *view, const struct entry *entry, struct str path,

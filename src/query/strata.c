@@ -81,7 +81,7 @@ static int view_read(struct view *view, const struct entry *file, struct str pat
 			at_open(self->live, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, &gone);
 
 		if (fd >= 0)
-			return content_read_fd(fd, name, offset, length, sink, arg, err);
+			return content_fd_read(fd, name, offset, length, sink, arg, err);
 		/*
 		 * The live directory of an overlay does not have the files of lower layers.  These
 		 * files are in the store.  So is a file that a checkout has removed.

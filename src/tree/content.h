@@ -60,13 +60,13 @@ int content_read(struct store *store, const struct entry *file, uint64_t offset,
  * Pass length bytes of an open file to the callback sink, beginning at offset.  The sink gets fewer
  * bytes if the file ends earlier.  The string name is for error messages.
  */
-int content_read_fd(int fd, const char *name, uint64_t offset, uint64_t length, content_sink sink,
+int content_fd_read(int fd, const char *name, uint64_t offset, uint64_t length, content_sink sink,
 	void *arg, struct err *err);
 /*
- * Do the same as content_read_fd.  For a hole, however, the sink gets NULL as bytes, and not zeros.
+ * Do the same as content_fd_read.  For a hole, however, the sink gets NULL as bytes, and not zeros.
  */
-int content_read_sparse(int fd, const char *name, uint64_t offset, uint64_t length,
-	content_sink sink, void *arg, struct err *err);
+int content_fd_sparse(int fd, const char *name, uint64_t offset, uint64_t length, content_sink sink,
+	void *arg, struct err *err);
 
 /* A content_sink that appends the bytes to arg, which is a struct buf.  A hole becomes zeros. */
 int content_append(void *arg, const void *bytes, uint64_t len, struct err *err);

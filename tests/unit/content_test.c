@@ -289,15 +289,15 @@ static void passes_the_holes_of_an_open_file(void **state)
 		owned(buf_release) struct buf out = BUF_INIT, want = BUF_INIT, zeros = BUF_INIT;
 
 		buf_adds(&out, "");
-		assert_ok(fixture, content_read_sparse(fd, "sparse", cases[i].offset,
-					   cases[i].length, note_piece, &out, &fixture->err));
+		assert_ok(fixture, content_fd_sparse(fd, "sparse", cases[i].offset, cases[i].length,
+					   note_piece, &out, &fixture->err));
 		if (hole == 1048576 + 4096) /* the usual size of blocks */
 			assert_string_equal(out.data, cases[i].pieces);
 		/* Whatever the pieces are, they have the bytes that read(2) gives. */
-		assert_ok(fixture, content_read_fd(fd, "sparse", cases[i].offset, cases[i].length,
+		assert_ok(fixture, content_fd_read(fd, "sparse", cases[i].offset, cases[i].length,
 					   content_append, &want, &fixture->err));
-		assert_ok(fixture, content_read_sparse(fd, "sparse", cases[i].offset,
-					   cases[i].length, content_append, &zeros, &fixture->err));
+		assert_ok(fixture, content_fd_sparse(fd, "sparse", cases[i].offset, cases[i].length,
+					   content_append, &zeros, &fixture->err));
 		assert_true(str_eq((struct str){ want.data, want.len },
 			(struct str){ zeros.data, zeros.len }));
 	}
