@@ -43,6 +43,8 @@ int linereader_fill(struct linereader *reader, int fd, struct err *err)
 	if (n < 0)
 		return err_errno(err, "cannot read requests");
 	reader->in.len += (size_t)n;
+	if (room)
+		room[n] = '\0';
 	if (!n)
 		linereader_end(reader);
 	return n > 0;

@@ -36,5 +36,8 @@ int linereader_fill(struct linereader *reader, int fd, struct err *err);
 void linereader_add(struct linereader *reader, struct str bytes);
 /* Declare that the stream has ended. */
 void linereader_end(struct linereader *reader);
-/* Get the next line.  The line is valid until bytes are added. */
+/*
+ * Get the next line.  The line is valid until bytes are added.  The byte behind the line is the
+ * first byte of its end, or NUL if the stream has ended without one.
+ */
 enum linereader_found linereader_next(struct linereader *reader, struct str *line);

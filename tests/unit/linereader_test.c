@@ -133,6 +133,32 @@ static void a_descriptor_is_read_to_its_end(void **state)
 	assert_int_equal(linereader_fill(&reader, -1, &err), -ERR_SYSTEM);
 }
 
+static void the_byte_behind_a_line_shows_its_end(void **state)
+{
+	owned(linereader_release) struct linereader reader;
+	struct err err = { 0 };
+	struct str line;
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	linereader_init(&reader, MAX);
+	assert_int_equal(write(ends[1], "a\nbcdefg\nh", 10), 10);
+	assert_int_equal(linereader_fill(&reader, ends[0], &err), 1);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(linereader_next(&reader, &line), LINEREADER_LINE);
+		assert_int_equal(line.ptr[line.len], '\n');
+	}
+	/* The line ends where the buffer had a line feed before. */
+	assert_int_equal(write(ends[1], "1234567", 7), 7);
+	close(ends[1]);
+	assert_int_equal(linereader_fill(&reader, ends[0], &err), 1);
+	assert_int_equal(linereader_fill(&reader, ends[0], &err), 0);
+	assert_int_equal(linereader_next(&reader, &line), LINEREADER_LINE);
+	assert_true(str_eq(line, STR("h1234567")));
+	assert_int_equal(line.ptr[line.len], '\0');
+	close(ends[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -140,6 +166,7 @@ int main(void)
 		cmocka_unit_test(a_long_line_is_reported_before_it_ends),
 		cmocka_unit_test(a_long_line_needs_little_memory),
 		cmocka_unit_test(a_descriptor_is_read_to_its_end),
+		cmocka_unit_test(the_byte_behind_a_line_shows_its_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
