@@ -83,6 +83,7 @@ int mcpserver_run(struct op_context *ctx, const struct mcp_request *request, str
 		.adds = !request->read_only,
 		.writes = request->allow_write,
 		.restores = request->families.restore.count,
+		.confined = request->policy,
 	};
 	server.loop = loop_new(err);
 	if (!server.loop)

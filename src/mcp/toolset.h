@@ -28,6 +28,7 @@ struct tool_rights {
 	bool adds;        /* tools that only add to the history */
 	bool writes;      /* all tools */
 	bool restores;    /* query methods that restore files */
+	bool confined;    /* commands run under a policy */
 };
 
 struct toolset {

@@ -305,6 +305,17 @@ environment() {
 	END
 }
 
+@test "--policy: a tool whose commands take no policy is not there" {
+	environment
+	echo '{"version":1}' >p.json
+	client --allow-write --policy p.json <<-'END'
+		server = Server()
+		server.begin()
+		assert 'exec' in server.tools and 'tournament' not in server.tools
+		assert server.close() == 0
+	END
+}
+
 @test "bad input: no line stops the server" {
 	environment
 	client <<-'END'
