@@ -17,6 +17,7 @@
 
 #define PIECE 65536
 #define HALF (EXECTOOL_KEPT / 2)
+#define LATE_MAX ((size_t)1 << 20) /* a pipe can hold so many bytes */
 
 /* -------------------------------------------------------------------- the output */
 
@@ -120,6 +121,7 @@ struct running {
 	pid_t pid;
 	struct exectool_output *output;
 	struct buf *answer;
+	size_t late; /* bytes of output that were taken after the answer */
 	struct pollfd fds[FDS];
 };
 
@@ -139,6 +141,8 @@ static void take_piece(struct running *running, int which)
 		buf_add(running->answer, bytes, (size_t)n);
 	else
 		exectool_take(running->output, which == FD_ERR, (struct str){ bytes, (size_t)n });
+	if (running->fds[FD_REPLY].fd < 0)
+		running->late += (size_t)n;
 	exectool_tell(running->request, running->output);
 }
 
@@ -150,7 +154,8 @@ static void kill_command(const struct running *running)
 /*
  * Wait until the child has answered.  What the command printed before it ended is in the pipes by
  * then.  A program that the command left running may hold the pipes open, so the end of the output
- * is not waited for.
+ * is not waited for.  Such a program may also print without end, so no more is taken than the pipes
+ * can have held.
  */
 static int wait_for_answer(struct running *running, struct err *err)
 {
@@ -173,7 +178,8 @@ static int wait_for_answer(struct running *running, struct err *err)
 			(void)!read(fds[FD_SIGNAL].fd, &info, sizeof(info));
 			kill_command(running);
 		}
-		more = (fds[FD_OUT].revents | fds[FD_ERR].revents) & POLLIN;
+		more = (fds[FD_OUT].revents | fds[FD_ERR].revents) & POLLIN &&
+		       running->late < 2 * LATE_MAX;
 		for (int i = FD_REPLY; i <= FD_ERR; i++)
 			if (fds[i].fd >= 0 && fds[i].revents)
 				take_piece(running, i);

@@ -305,6 +305,20 @@ environment() {
 	END
 }
 
+@test "exec: a program that is left behind does not keep the result back" {
+	mini_rootfs src
+	environment
+	client --allow-write <<-'END'
+		server = Server()
+		server.begin()
+		begun = time.monotonic()
+		result = server.tool('exec', shell='echo out; yes & exit 0')
+		assert result['exit_status'] == 0 and result['stdout'].startswith('out\n'), result
+		assert time.monotonic() - begun < 10
+		assert server.close() == 0
+	END
+}
+
 @test "--policy: a tool whose commands take no policy is not there" {
 	environment
 	echo '{"version":1}' >p.json
