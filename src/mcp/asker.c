@@ -240,11 +240,12 @@ static void on_readable(void *arg)
 		take_line(asker, line);
 	if (found != LINEREADER_END)
 		return;
-	fail_questions(asker, NULL);
 	loop_event_free(&asker->reading);
 	loop_event_free(&asker->writing);
 	outbox_release(&asker->outbox);
 	close_fd(&asker->fd);
+	/* The replies may make room for another question, which must not go to this agent. */
+	fail_questions(asker, NULL);
 	free_if_ended(asker);
 }
 

@@ -222,9 +222,21 @@ static void ask_question(struct asked *asked, const struct tool *tool)
 	struct request request = { .id = asked->request.id, .tool = tool };
 	struct err err = { 0 };
 
-	(void)jsonread_get_object(asked->request.params, "arguments", &arguments);
-	if (asker_ask(asked->session->server, asked->sink, &request,
-		    request_text(arguments, "host"), arguments, &err) < 0)
+	if (jsonread_get_object(asked->request.params, "arguments", &arguments) ==
+		JSONREAD_WRONG_TYPE) {
+		err_set(&err, ERR_INVALID, "'arguments' must be an object");
+		fail(asked, RPC_PARAMS, &err);
+		return;
+	}
+	const struct jsonread *given = arguments ? jsonread_member(arguments, "host") : NULL;
+	const char *host = request_text(arguments, "host");
+	/* Without this check, this machine would answer for a host that was named wrongly. */
+	if (given && jsonread_type(given) != JSONREAD_NULL && (!host || !*host)) {
+		err_set(&err, ERR_INVALID, "'host' must be the name of a host");
+		fail(asked, RPC_PARAMS, &err);
+		return;
+	}
+	if (asker_ask(asked->session->server, asked->sink, &request, host, arguments, &err) < 0)
 		fail(asked, RPC_INTERNAL, &err);
 }
 

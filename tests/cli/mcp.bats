@@ -330,6 +330,18 @@ environment() {
 	END
 }
 
+@test "a host of a wrong type is not taken for this machine" {
+	client <<-'END'
+		server = Server()
+		server.begin()
+		for host in [5, [], {}, '', 'a\x00b', True]:
+		    assert server.refuses('tools/call', {'name': 'agent_info', 'arguments': {'host': host}}) == -32602, host
+		assert server.refuses('tools/call', {'name': 'agent_info', 'arguments': []}) == -32602
+		assert server.tool('agent_info')['protocol_version'] == '1'
+		assert server.close() == 0
+	END
+}
+
 @test "bad input: no line stops the server" {
 	environment
 	client <<-'END'
