@@ -1,6 +1,7 @@
 #include "mcp/stdio.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "rpc/outbox.h"
 
 #define FULL ((size_t)1 << 20) /* so many unread bytes make further messages wait */
+#define LOOK_MS 200            /* between two looks whether the client still reads */
 
 struct stdio {
 	struct sink sink; /* must be the first member */
@@ -24,6 +26,7 @@ struct stdio {
 	int in, out;
 	bool never_waits; /* the input is always ready, such as a file, and cannot be polled */
 	struct loop_event *reading, *writing; /* writing is NULL if the output is a regular file */
+	struct loop_event *looking;           /* after the end of the input */
 	struct linereader lines;
 	struct outbox outbox;
 	struct buf waiting; /* a message that has to wait */
@@ -45,7 +48,10 @@ static void write_now(struct stdio *stdio)
 {
 	struct err ignored = { 0 };
 
-	stdio->lost |= outbox_flush(&stdio->outbox, &ignored) < 0;
+	if (outbox_flush(&stdio->outbox, &ignored) < 0) {
+		stdio->lost = true;
+		loop_stop(stdio->server->loop);
+	}
 	if (stdio->writing)
 		loop_switch(stdio->writing, !stdio->lost && outbox_left(&stdio->outbox));
 }
@@ -110,6 +116,20 @@ static void take_lines(struct stdio *stdio)
 	switch_reading(stdio, found == LINEREADER_MORE);
 }
 
+/*
+ * A client that was killed closes both streams.  No message may be due for a long time, so the
+ * output is looked at until the requests are answered.
+ */
+static void look_at_output(void *arg)
+{
+	struct stdio *stdio = arg;
+	struct pollfd out = { .fd = stdio->out };
+
+	stdio->lost |= poll(&out, 1, 0) > 0 && out.revents & (POLLERR | POLLHUP);
+	stop_if_done(stdio);
+	loop_set(stdio->looking, LOOK_MS);
+}
+
 static void on_readable(void *arg)
 {
 	struct stdio *stdio = arg;
@@ -119,6 +139,8 @@ static void on_readable(void *arg)
 		linereader_end(&stdio->lines);
 	take_lines(stdio);
 	stop_if_done(stdio);
+	if (stdio->lines.ended)
+		loop_set(stdio->looking, LOOK_MS);
 }
 
 static void on_writable(void *arg)
@@ -151,6 +173,7 @@ static void release(struct stdio *stdio)
 {
 	loop_event_free(&stdio->reading);
 	loop_event_free(&stdio->writing);
+	loop_event_free(&stdio->looking);
 	linereader_release(&stdio->lines);
 	outbox_release(&stdio->outbox);
 	buf_release(&stdio->waiting);
@@ -171,6 +194,7 @@ static int open_streams(struct stdio *stdio, struct err *err)
 
 static void watch_streams(struct stdio *stdio, struct loop *loop)
 {
+	stdio->looking = loop_timer(loop, look_at_output, stdio);
 	if (can_wait(stdio->in)) {
 		stdio->reading = loop_fd(loop, stdio->in, LOOP_READ, on_readable, stdio);
 	} else {

@@ -342,6 +342,23 @@ environment() {
 	END
 }
 
+@test "a client that is killed leaves no command running" {
+	mini_rootfs src
+	environment
+	client --allow-write <<-'END'
+		server = Server()
+		server.begin()
+		server.start_tool('exec', shell='echo begun; sleep 1000', token='t')
+		while not any(one['method'] == 'notifications/progress' for one in server.notifications):
+		    server.notifications.append(server.message())
+		server.process.stdin.close()
+		server.process.stdout.close()
+		assert server.process.wait(SECONDS) == 0
+	END
+	strata ps --json >listed
+	run -1 grep -q sleep listed
+}
+
 @test "bad input: no line stops the server" {
 	environment
 	client <<-'END'
