@@ -1,5 +1,7 @@
 #include "mcp/outgoing.h"
 
+#include <string.h>
+
 #include "owner/rpc.h"
 
 static const char *const levels[OUTGOING_LEVELS] = {
@@ -26,6 +28,29 @@ void outgoing_end(struct json *out)
 void outgoing_error(struct json *out, const struct jsonread *id, int code, const struct err *err)
 {
 	rpc_error(out, id, (enum rpc_code)code, err, NULL, 0);
+}
+
+/* Whether the backslash at 'at' begins an escape, and is not itself escaped. */
+static bool begins_escape(const char *start, const char *at)
+{
+	size_t before = 0;
+
+	while (at - before > start && at[-1 - (ptrdiff_t)before] == '\\')
+		before++;
+	return before % 2 == 0;
+}
+
+void outgoing_replace_bytes(struct buf *message)
+{
+	static const char mark[] = "\\udc", replacement[] = "\\ufffd";
+	char *at = message->data, *end = message->data + message->len;
+
+	while (end - at >= (ptrdiff_t)strlen(replacement) &&
+		(at = memmem(at, (size_t)(end - at), mark, strlen(mark)))) {
+		if (begins_escape(message->data, at) && end - at >= (ptrdiff_t)strlen(replacement))
+			memcpy(at, replacement, strlen(replacement));
+		at += strlen(mark);
+	}
 }
 
 enum outgoing_level outgoing_level(struct str name)

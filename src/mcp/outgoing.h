@@ -16,6 +16,12 @@ void outgoing_begin(struct json *out, const struct jsonread *id);
 void outgoing_end(struct json *out);
 void outgoing_error(struct json *out, const struct jsonread *id, int code, const struct err *err);
 
+/*
+ * Replace each escape that stands for a byte that is not UTF-8 (core/json.h) by the escape of
+ * U+FFFD. It is a lone surrogate, for which many clients refuse the whole message.
+ */
+void outgoing_replace_bytes(struct buf *message);
+
 /* Severities of RFC 5424, as MCP names them.  A lower number is more severe. */
 enum outgoing_level {
 	OUTGOING_EMERGENCY,

@@ -70,6 +70,7 @@ static void send_message(struct sink *sink, struct str message)
 	owned(buf_release) struct buf copy = BUF_INIT;
 
 	buf_add(&copy, message.ptr, message.len);
+	outgoing_replace_bytes(&copy);
 	outbox_add(&stdio->outbox, &copy, 0);
 	write_now(stdio);
 }

@@ -305,6 +305,28 @@ environment() {
 	END
 }
 
+@test "bytes that are not UTF-8 come as U+FFFD" {
+	mini_rootfs src
+	printf 'x' >src/$'b\xff'
+	environment
+	client --allow-write <<-'END'
+		server = Server()
+		server.begin()
+		def strict(reply):
+		    # Lone surrogates cannot be encoded.
+		    json.dumps(reply, ensure_ascii=False).encode()
+		    return reply
+		names = [entry['name'] for entry in strict(server.tool('ls', where='HEAD'))['entries']]
+		assert 'b\ufffd' in names, names
+		script = "printf 'a\\377b\\\\udc80 \\303\\244'; printf '\\377' >&2"
+		result = strict(server.tool('exec', shell=script))
+		assert result['stdout'] == 'a\ufffdb\\udc80 \u00e4', result
+		assert result['stderr'] == '\ufffd', result
+		strict(server.text)
+		assert server.close() == 0
+	END
+}
+
 @test "exec: a program that is left behind does not keep the result back" {
 	mini_rootfs src
 	environment
