@@ -11,6 +11,7 @@
 #include "core/limits.h"
 #include "core/own.h"
 #include "core/param_argv.h"
+#include "core/standard.h"
 #include "query/families.h"
 #include "rpc/queryserver.h"
 #include "worker/workerrun.h"
@@ -116,8 +117,10 @@ static int run_mode(const struct mode *mode, int argc, char **argv)
 	struct param_reader other = { .params = none, .request = &request };
 	struct err err = { 0 };
 	bool help = false;
-	int r = param_argv_read(&own, &other, &help, argc, argv, &err);
+	int r = standard_occupy(&err);
 
+	if (r >= 0)
+		r = param_argv_read(&own, &other, &help, argc, argv, &err);
 	if (r >= 0)
 		r = mode->run(&request, &err);
 	if (err.code) {

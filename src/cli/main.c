@@ -3,8 +3,8 @@
 
 #include "cli/dispatch.h"
 #include "cli/output.h"
-#include "cli/standard.h"
 #include "core/limits.h"
+#include "core/standard.h"
 
 int main(int argc, char **argv)
 {

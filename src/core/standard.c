@@ -1,4 +1,4 @@
-#include "cli/standard.h"
+#include "core/standard.h"
 
 #include <errno.h>
 #include <fcntl.h>
