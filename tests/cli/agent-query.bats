@@ -2,26 +2,7 @@
 # output.
 load helpers
 load history
-
-# peer <<END: run a Python script that sends requests to the agent $PROGRAM.
-peer() {
-	local -a command
-	read -ra command <<<"$PROGRAM"
-	{
-		echo 'from agentpeer import *'
-		cat
-	} >peer.py
-	PYTHONPATH=$BATS_TEST_DIRNAME/../tools python3 -u peer.py "${command[@]}"
-}
-
-# each_agent TEST: run the test with each program that answers queries.
-each_agent() {
-	local -a programs=("$STRATA_AGENT query" "$STRATA agent")
-	for PROGRAM in "${programs[@]}"; do
-		echo "with $PROGRAM"
-		"$@"
-	done
-}
+load agentpeer
 
 # lines TEXT: send the text to the agent, and print the id and the code of each reply.
 lines() {
@@ -112,4 +93,145 @@ END
 
 @test "a request over a limit is refused, and the next one is served" {
 	each_agent limits
+}
+
+cancels() {
+	peer <<'END'
+agent = Agent("--folder", "bk=bk")
+slow = agent.ask(*ENDLESS)
+agent.until_busy()
+cancel = agent.ask("$/cancel", id=slow)
+replies = {reply["id"]: reply for reply in (agent.reply(), agent.reply())}
+assert replies[cancel]["result"] == {"cancelled": 1}, replies
+assert replies[slow]["error"] == {"code": -32003, "message": "cancelled"}, replies
+until(lambda: not agent.busy(), 5)
+agent.alive()
+assert agent.call("$/cancel", id=slow) == {"cancelled": 0}
+# A process that does not look whether its request was cancelled is killed.
+slow = agent.ask(*ENDLESS)
+agent.until_busy()
+stuck = [pid for pid in agent.workers() if process_state(pid) == "R"]
+for pid in stuck:
+    os.kill(pid, signal.SIGSTOP)
+agent.send({"method": "$/cancel", "params": {"id": slow}})
+assert agent.reply()["error"]["code"] == -32003
+until(lambda: all(gone(pid) for pid in stuck), 5)
+agent.alive()
+assert agent.close() == 0
+END
+}
+
+@test "a request that runs is cancelled at once, and the next one is served" {
+	endless bk/1 bk/2
+	each_agent cancels
+}
+
+in_any_order() {
+	peer <<'END'
+agent = Agent("--provider", "zfs")
+slow = [agent.ask("list_datasets") for _ in range(8)]
+until(lambda: len(agent.workers()) == 8)
+# All processes have work, so these two have to wait.
+waiting, cancelled = agent.ask("agent_info"), agent.ask("agent_info")
+agent.send({"method": "$/cancel", "params": {"id": cancelled}})
+reply = agent.reply()
+assert reply["id"] == cancelled and reply["error"]["code"] == -32003, reply
+agent.silent()
+agent.send({"method": "$/cancel", "params": {"id": slow[5]}})
+replies = [agent.reply(), agent.reply()]
+assert [reply["id"] for reply in replies] == [slow[5], waiting], replies
+assert "result" in replies[1], replies
+# The requests that were sent last are answered first.
+fast = [agent.ask("agent_info") for _ in range(3)]
+assert sorted(agent.reply()["id"] for _ in fast) == fast
+del slow[5]
+for number in slow:
+    agent.send({"method": "$/cancel", "params": {"id": number}})
+assert sorted(agent.reply()["id"] for _ in slow) == slow
+agent.alive()
+assert agent.close() == 0
+END
+}
+
+@test "requests in flight are answered in any order" {
+	fake_zfs 2.3
+	ZFS_DOES=hang each_agent in_any_order
+}
+
+killed() {
+	peer <<'END'
+agent = Agent("--folder", "bk=bk")
+for _ in range(2):
+    slow = agent.ask(*ENDLESS)
+    agent.until_busy()
+    for pid in agent.workers():
+        os.kill(pid, signal.SIGKILL)
+    reply = agent.reply()
+    assert reply == {"jsonrpc": "2.0", "id": slow, "error": {"code": -32603,
+        "message": "the process that answered this was killed by signal 9"}}, reply
+    agent.alive()
+# A process without a request may be killed, too.
+for pid in agent.workers():
+    os.kill(pid, signal.SIGKILL)
+until(lambda: not agent.workers())
+agent.alive()
+assert agent.close() == 0
+END
+}
+
+@test "a process of the agent that is killed fails its request only" {
+	endless bk/1 bk/2
+	each_agent killed
+}
+
+hang_up() {
+	peer <<'END'
+agent = Agent("--folder", "bk=bk")
+for _ in range(2):
+    agent.ask(*ENDLESS)
+agent.until_busy()
+workers = agent.workers()
+agent.process.stdout.close()
+assert agent.process.wait(5) == 1
+until(lambda: all(gone(pid) for pid in workers), 5)
+assert "the peer has hung up" in agent.stderr(), agent.stderr()
+# An agent that is killed takes its processes along.
+agent = Agent("--folder", "bk=bk")
+agent.ask(*ENDLESS)
+agent.until_busy()
+workers = agent.workers()
+agent.process.kill()
+until(lambda: all(gone(pid) for pid in workers), 5)
+# The end of the input is no hang-up: everything is answered.
+agent = Agent("--folder", "bk=bk")
+numbers = [agent.ask("list_dir", snapshot="bk@1", path="") for _ in range(40)]
+agent.end_input()
+assert sorted(agent.reply()["id"] for _ in numbers) == numbers
+assert agent.line() == b"" and agent.process.wait(5) == 0
+END
+}
+
+@test "a peer that hangs up ends the work" {
+	endless bk/1 bk/2
+	each_agent hang_up
+}
+
+streams() {
+	local -a command
+	local ok='{"id":1,"method":"agent_info"}'
+	read -ra command <<<"$PROGRAM"
+	run -1 --separate-stderr sh -c '"$@" >&-' - "${command[@]}" <<<"$ok"
+	[[ $stderr == *": cannot write replies: Bad file descriptor"* ]]
+	run -1 --separate-stderr sh -c '"$@" <&-' - "${command[@]}"
+	[[ $stderr == *": cannot read requests: Bad file descriptor"* ]]
+	run -0 sh -c '"$@" 2>&-' - "${command[@]}" <<<"$ok"
+	[[ $output == *'"protocol_version":"1"'* ]]
+	run -1 --separate-stderr sh -c '"$@" >/dev/full' - "${command[@]}" <<<"$ok"
+	[[ $stderr == *": cannot write replies: No space left on device"* ]]
+	run -1 --separate-stderr "${command[@]}" </
+	[[ $stderr == *": cannot read requests: Is a directory"* ]]
+}
+
+@test "standard streams that are closed, full or no stream are errors" {
+	each_agent streams
 }

@@ -21,6 +21,10 @@ SECONDS = 20  # how long to wait for a reply
 SANITIZED = bool(os.environ.get("SANITIZED"))  # the agent needs much memory for shadows of its own
 
 
+# A request that takes longer than any deadline, after the shell function 'endless'
+ENDLESS = ("diff_snapshots", {"snap_a": "bk@1", "snap_b": "bk@2"})
+
+
 class Refused(Exception):
     def __init__(self, error):
         super().__init__(json.dumps(error))
@@ -48,10 +52,10 @@ class Agent:
             self.process.stdin.write(request)
         self.process.stdin.flush()
 
-    def ask(self, method, /, **params):
+    def ask(self, method, members=None, /, **params):
         """Send a request, and return its id."""
         self.last_id += 1
-        self.send({"id": self.last_id, "method": method, "params": params})
+        self.send({"id": self.last_id, "method": method, "params": members or params})
         return self.last_id
 
     def line(self, seconds=SECONDS):
@@ -109,6 +113,15 @@ class Agent:
         with open(f"/proc/{pid}/task/{pid}/children") as file:
             return [int(child) for child in file.read().split()]
 
+    def busy(self):
+        """Whether a process of the agent is running."""
+        return any(process_state(pid) == "R" for pid in self.workers())
+
+    def until_busy(self):
+        """Wait until a process of the agent has run for some time, so that it is at work."""
+        begin = {pid: process_ticks(pid) for pid in self.workers()}
+        until(lambda: any(process_ticks(pid) > begin.get(pid, 0) + 2 for pid in self.workers()))
+
     def peak(self):
         """Returns the most memory that the agent or one of its processes has used, in bytes."""
         peaks = []
@@ -140,10 +153,26 @@ def until(condition, seconds=SECONDS):
     return time.monotonic() - begin
 
 
-def gone(pid):
-    """Whether a process has ended."""
+def process_fields(pid):
+    """Returns the fields of /proc/PID/stat from the state on.  They are those of a dead process
+    when there is none."""
     try:
         with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] in "ZX"
+            return file.read().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
-        return True
+        return ["X"] + ["0"] * 50
+
+
+def process_state(pid):
+    return process_fields(pid)[0]
+
+
+def process_ticks(pid):
+    """Returns the processor time of a process, in clock ticks."""
+    fields = process_fields(pid)
+    return int(fields[11]) + int(fields[12])
+
+
+def gone(pid):
+    """Whether a process has ended."""
+    return process_state(pid) in "ZX"
