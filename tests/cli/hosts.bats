@@ -2,6 +2,7 @@
 load helpers
 load history
 load sshd
+load agentpeer
 
 setup() {
 	strata_setup
@@ -359,6 +360,35 @@ restore_paths = [\"$PWD/target\"]" slow_agent restore_file
 	is "$(cat target/a)" two
 	run -1 --separate-stderr asking nas restore_file snapshot=bk@daily.0 snapshot_path=a "target_path=$PWD/out/a"
 	[ ! -e out/a ]
+}
+
+@test "a request that a host works on is cancelled, and the next one is served" {
+	need python3
+	endless bk/daily.1 bk/daily.0
+	sshd_start nas
+	PROGRAM="$STRATA agent --host nas --folder bk=$PWD/bk"
+	peer <<-'END'
+		def agents():
+		    """The processes of the host that answer requests."""
+		    found = subprocess.run(["pgrep", "-f", os.getcwd() + "/home-nas/.cache/strata/agent-"],
+		                           capture_output=True, check=False)
+		    return [int(pid) for pid in found.stdout.split()]
+
+		agent = Agent()
+		agent.alive()
+		before = {pid: process_ticks(pid) for pid in agents()}
+		slow = agent.ask("diff_snapshots", snap_a="bk@daily.1", snap_b="bk@daily.0")
+		until(lambda: any(process_ticks(pid) > before.get(pid, 0) + 2 for pid in agents()))
+		beside = agent.call("list_dir", snapshot="bk@daily.0", path="")
+		assert [row["name"] for row in beside["entries"]] == ["a", "endless"], beside
+		cancel = agent.ask("$/cancel", id=slow)
+		replies = {reply["id"]: reply for reply in (agent.reply(), agent.reply())}
+		assert replies[cancel]["result"] == {"cancelled": 1}, replies
+		assert replies[slow]["error"]["code"] == -32003, replies
+		until(lambda: all(process_state(pid) != "R" for pid in agents()), 5)
+		agent.alive()
+		assert agent.close() == 0
+	END
 }
 
 @test "the agent of a host ends with its peer" {
