@@ -6,12 +6,14 @@
 load helpers
 load history
 load rootfs
+load npm
+load agent
 
 setup_file() {
 	# shellcheck disable=SC2034 # for strata_setup
 	local BATS_TEST_TMPDIR=$BATS_FILE_TMPDIR
 	cd "$BATS_FILE_TMPDIR" || return 1
-	"$BATS_TEST_DIRNAME/../../tools/npm-packages" agents >packages 2>why || true
+	npm_packages agents
 	strata_setup
 	[ -s packages ] && has_programs || return 0
 	start_model model
@@ -40,48 +42,11 @@ teardown_file() {
 setup() {
 	strata_setup
 	need busybox git python3 jq
-	need_codex
+	need_packages
 	export STRATA_ROOT=$BATS_FILE_TMPDIR/env
 	port=$(cat "$BATS_FILE_TMPDIR/model.port")
 	other=$(cat "$BATS_FILE_TMPDIR/other.port")
 	example_policy >policy.json
-}
-
-# start_model NAME: start a model.  Its port is written to NAME.port, and its log to NAME.log.
-start_model() {
-	"$BATS_TEST_DIRNAME/../tools/scripted_model.py" "$1.port" "$1.log" </dev/null >"$1.out" 2>&1 3>&- &
-	echo $! >"$1.pid"
-	for _ in {1..500}; do
-		[ ! -s "$1.port" ] || return 0
-		sleep 0.02
-	done
-	cat "$1.out"
-	return 1
-}
-
-configure_codex() {
-	mkdir "$1"
-	cat >"$1/config.toml" <<-END
-		model = "scripted"
-		model_provider = "scripted"
-		approval_policy = "never"
-		sandbox_mode = "danger-full-access"
-		[model_providers.scripted]
-		name = "scripted"
-		base_url = "http://127.0.0.1:$(cat model.port)/v1"
-		wire_api = "responses"
-		env_key = "OPENAI_API_KEY"
-		[analytics]
-		enabled = false
-	END
-}
-
-need_codex() {
-	[ ! -s "$BATS_FILE_TMPDIR/packages" ] || return 0
-	case $(cat "$BATS_FILE_TMPDIR/why") in
-	*"no network"*) unavailable "no network" ;;
-	*) unavailable "$(tail -n 1 "$BATS_FILE_TMPDIR/why")" ;;
-	esac
 }
 
 # The policy of strata-supervise(1), for a model on loopback.
@@ -103,17 +68,6 @@ codex() {
 		-- /opt/codex/bin/codex exec "${@:3}" "$script" </dev/null >codex.out 2>codex.err ||
 		{ cat codex.out codex.err; return 1; }
 	is "$(cat codex.out)" finished
-}
-
-# output COMMAND: print the output of that line of the script, as Codex has sent it to the model.
-output() {
-	jq -er --arg command "$1" 'select(.command == $command) | .output' "$BATS_FILE_TMPDIR/model.log" ||
-		{ echo "Codex did not run: $1"; cat codex.err; return 1; }
-}
-succeeds() { [[ $(output "$1") == *"exited with code 0"* ]] || { output "$1"; return 1; }; }
-fails_with() { # COMMAND TEXT
-	[[ $(output "$1") =~ exited\ with\ code\ [1-9] ]] || { output "$1"; return 1; }
-	[[ $(output "$1") == *"$2"* ]] || { output "$1"; return 1; }
 }
 
 # denied JQ-CONDITION: there is a denial that satisfies the condition, with its rule and a remedy.

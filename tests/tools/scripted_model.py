@@ -2,12 +2,14 @@
 """scripted_model.py PORT_FILE LOG - stands for a language model, for tests with real agents.
 
 The server listens on loopback.  It supports the part of OpenAI's Responses API that the Codex CLI
-needs, with server-sent events.  Each line of the prompt is a shell command.  The server asks the
-agent to run the first line.  When the agent has sent the output, the server asks for the next line.
-After the last line, the answer is "finished".
+needs, with server-sent events.  Each line of the prompt is a shell command, or a call of a tool of
+an MCP server: @NAMESPACE TOOL ARGUMENTS, where the arguments are JSON.  The server asks the agent to
+run the first line.  When the agent has sent the output, the server asks for the next line.  After
+the last line, the answer is "finished".
 
-When the server listens, it writes its port into PORT_FILE.  For each output that an agent sends, it
-adds a line of JSON to LOG: {"command", "output"}.
+When the server listens, it writes its port into PORT_FILE.  It adds lines of JSON to LOG: for each
+output that an agent sends {"command", "output"}, and at the beginning of a script {"tools"}, the
+tools of MCP servers that the agent offers, each as "NAMESPACE TOOL".
 """
 import http.server
 import json
@@ -27,14 +29,18 @@ def script_of(conversation):
     return lines, outputs
 
 
-def call(number, command):
-    return {
-        "type": "function_call",
-        "id": f"call-item-{number}",
-        "call_id": f"call-{number}",
-        "name": "exec_command",
-        "arguments": json.dumps({"cmd": command}),
-    }
+def call(number, line):
+    item = {"type": "function_call", "id": f"call-item-{number}", "call_id": f"call-{number}"}
+    if line.startswith("@"):
+        item["namespace"], item["name"], item["arguments"] = line[1:].split(" ", 2)
+    else:
+        item |= {"name": "exec_command", "arguments": json.dumps({"cmd": line})}
+    return item
+
+
+def tools_of_servers(tools):
+    return [f"{group['name']} {tool['name']}" for group in tools if group["type"] == "namespace"
+            for tool in group["tools"]]
 
 
 def message(text):
@@ -55,17 +61,22 @@ class Model(http.server.BaseHTTPRequestHandler):
     def event(self, kind, **members):
         self.wfile.write(f"event: {kind}\ndata: {json.dumps({'type': kind, **members})}\n\n".encode())
 
-    def answer(self, conversation):
+    def note(self, **members):
+        self.log.write(json.dumps(members) + "\n")
+        self.log.flush()
+
+    def answer(self, conversation, tools):
         lines, outputs = script_of(conversation)
         number = len(outputs)
         if outputs:
-            self.log.write(json.dumps({"command": lines[number - 1], "output": outputs[-1]}) + "\n")
-            self.log.flush()
+            self.note(command=lines[number - 1], output=outputs[-1])
+        else:
+            self.note(tools=tools_of_servers(tools))
         return call(number, lines[number]) if number < len(lines) else message("finished")
 
     def do_POST(self):
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        item = self.answer(request["input"])
+        item = self.answer(request["input"], request.get("tools", []))
         usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
