@@ -28,8 +28,8 @@ void account_release(struct account *account);
 
 /*
  * Find an account in this process's /etc/passwd and /etc/group.  The text 'user' is a name or a
- * uid.  A ':' and the name or number of a group may follow, and this is then the account's only
- * group.  A uid that is not listed gets the group of the same number and the home "/".
+ * uid.  A ':' and the name or number of a group may follow.  The account then has only this group.
+ * A uid that is not listed gets the group of the same number and the home "/".
  */
 int account_find(const char *user, struct account *out, struct err *err);
 /* As account_find, but 'passwd' and 'group' are the texts of the two files. */

@@ -47,8 +47,8 @@ int bindlist_add(int list, int mnt, const struct bindspecs *binds, struct err *e
 }
 
 /*
- * Take the text up to the next zero byte.  A zero byte follows the bytes of the file, so a text
- * that was cut off ends there.
+ * Take the text up to the next zero byte.  In memory, the bytes of the file end with a zero byte,
+ * which also ends a text that was cut off.
  */
 static const char *take_text(const char **at, const char *end)
 {

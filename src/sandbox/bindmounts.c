@@ -123,8 +123,8 @@ static char *join_paths(const char *dir, const char *rest)
 }
 
 /*
- * Find the mount that contains a path: the mount with the longest mount point, and the last one of
- * several with the same mount point.
+ * Find the mount that contains a path: the one with the longest mount point.  If several mounts
+ * have this mount point, the last of them contains the path.
  */
 static bool find_mount(const char *path, char *mounts, struct mountinfo *found)
 {
@@ -153,7 +153,7 @@ static void locate_hidden(const char *path, char *mounts, struct hidden *hidden)
 }
 
 /*
- * Cover the hidden directory in this mount, if the mount shows it.  Other mounts may show it, too.
+ * If a mount shows the hidden directory, cover the directory there.  Other mounts may show it, too.
  */
 static int cover_hidden(const struct mountinfo *mount, const struct hidden *hidden, struct err *err)
 {
@@ -348,8 +348,8 @@ static int clone_host(const struct bindspecs *binds, const struct bindspec *bind
 /* -------------------------------------------------------------- mount points */
 
 /*
- * Whether the mount point lies in an earlier bind.  There no mount point may be made, since the new
- * file would be on the host.
+ * Whether the mount point lies in an earlier bind.  If it does and is missing, it must not be made,
+ * since the new file would be on the host.
  */
 static bool is_in_bind(const struct bindspecs *binds, size_t which)
 {
@@ -384,7 +384,7 @@ static int open_parent(int root, const char *parent, bool may_make, struct err *
 	return at_open(root, path, O_PATH | O_DIRECTORY, err);
 }
 
-/* Find the mount point of a bind.  Returns 1 if the mount point had to be made, else 0. */
+/* Find or make the mount point of a bind.  Returns 1 if the mount point was made, else 0. */
 static int find_point(int dir, const char *name, int tree, bool may_make, struct err *err)
 {
 	struct statx host, point;

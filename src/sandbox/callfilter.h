@@ -15,8 +15,9 @@
  *	listen      has a descriptor and no family.  So CALLFILTER_NO_LISTEN denies it for UNIX
  *	            sockets, too.  Landlock's rule for bind(2) is not enough: listen(2) without
  *	            bind(2) takes a TCP port of the kernel's choice
- *	execveat    is allowed with an empty path.  Such a call can evade Landlock and mount
- *	            flags only by a file of memfd_create(2), for which there is CALLFILTER_EXEC
+ *	execveat    is allowed with an empty path.  Such a call evades Landlock and the flags of
+ *	            mounts only if the file is from memfd_create(2), and CALLFILTER_EXEC prevents
+ *	            the execution of these files
  *
  * Connections by MSG_FASTOPEN and MPTCP evade the port rules of Landlock (Linux 6.18).  So a filter
  * refuses both with the error of a kernel that does not have them.  NETLINK_ROUTE is allowed,
@@ -24,7 +25,7 @@
  *
  * The options below let the command's warden (commandspace.h) explain denials.  With
  * CALLFILTER_EXPLAIN, denied calls and calls that change files wait until the warden has answered a
- * notification.  With CALLFILTER_EXEC as well, so do calls that execute a program.  The warden
+ * notification.  With CALLFILTER_EXEC as well, calls that execute a program wait, too.  The warden
  * decides nothing: a denied call is always refused, and any other call always goes on to the
  * kernel, which decides.
  */
@@ -66,7 +67,7 @@ struct callfilter_event {
 	 */
 	bool denied;
 	pid_t pid, tid; /* process and thread, in the PID namespace of this process */
-	/* pid in the PID namespace below, if the process is in one; else the same as pid */
+	/* number of the process one PID namespace further down; the same as pid if there is none */
 	pid_t inside;
 	/*
 	 * Absolute paths below the root of the thread's mount namespace, without "." and "..".

@@ -5,8 +5,8 @@
  * of a sandbox may be in a domain that blocks abstract sockets (scope.h), and all its commands
  * inherit that domain.  But a command with a domain of its own must not be in another domain as
  * well: see landlock.h.  Such commands are forked by a thread that was started before the holder
- * entered its domain.  The kernel does not let a thread in a domain look at these commands, so the
- * forking thread also looks at them.
+ * entered its domain.  The kernel does not let a thread in a domain inspect these commands in
+ * /proc, so the forking thread does that, too.
  *
  * The caller waits while the thread works, so the two never run at the same time.
  */

@@ -281,8 +281,8 @@ static int did_not_stop(const struct process *process, struct err *err)
 /*
  * Send SIGSTOP to all processes and wait until they have stopped, in several rounds.  A parent that
  * waits in vfork for a stopped child does not stop.  waits_in_vfork recognises such parents, but
- * not on every kernel.  On other kernels it mostly helps to continue all processes for a moment.
- * So there are several rounds.
+ * not on every kernel.  On other kernels it usually helps to continue all processes for a moment,
+ * and then to begin another round.
  */
 static int stop_by_signal(struct freezer *freezer, struct err *err)
 {

@@ -5,7 +5,7 @@
  * (commandspace.h).  A warden ends by itself only when none of these processes is left.  So if a
  * warden has ended before them, something has killed it.  Then these processes are killed, too.
  *
- * The holder keeps the list, since it lives as long as the processes.
+ * The holder keeps the list, since the holder lives as long as the processes.
  */
 #pragma once
 #include <poll.h>
@@ -35,7 +35,7 @@ int guarded_has_room(const struct guarded *guarded, struct err *err);
  * descriptor of the command's mount namespace.
  */
 void guarded_add_take(struct guarded *guarded, pid_t command, int warden, int mnt);
-/* Note that a child was reaped.  Its number may soon belong to another process. */
+/* Record that a child was reaped.  Its number may soon belong to another process. */
 void guarded_note_reaped(struct guarded *guarded, pid_t pid);
 /* Fill the array 'out' for poll(2).  Returns the number of elements, at most GUARDED_MAX. */
 size_t guarded_poll(const struct guarded *guarded, struct pollfd *out);

@@ -85,12 +85,8 @@ struct holder {
 	struct mounts mounts;
 	struct inside_place place; /* the data that the process of a command needs */
 	bool scoped;
-	struct forker
-		/*
-		 * forks commands that must not be in the holder's domain; NULL: the holder has no
-		 * domain
-		 */
-		*forker;
+	/* forks commands that must not be in the holder's domain; NULL: the holder has no domain */
+	struct forker *forker;
 	struct freezer freezer;
 	struct guarded guarded; /* the commands that have wardens */
 	struct client clients[CLIENTS_MAX];
@@ -309,9 +305,9 @@ static int watch_signals(struct err *err)
 }
 
 /*
- * Find out for how many clients the descriptors suffice.  Each client needs three descriptors: a
- * connection, a pipe for the status, and the warden.  Further connections are not accepted, so that
- * descriptors are left for commands.
+ * Set the number of clients for which there are enough descriptors.  Each client needs three
+ * descriptors: a connection, a pipe for the status, and the warden.  Further connections are not
+ * accepted, so that descriptors are left for commands.
  */
 static void set_room(struct holder *holder)
 {
@@ -416,7 +412,7 @@ static _Noreturn void end_sandbox(struct holder *holder)
 	_exit(0);
 }
 
-/* End the holder when no process is left in the sandbox, and note this in run/NAME.over. */
+/* No process is left in the sandbox: record this in run/NAME.over, and end the holder. */
 static _Noreturn void end_empty_sandbox(struct holder *holder)
 {
 	(void)!write(holder->over, HOLDER_IS_OVER, strlen(HOLDER_IS_OVER));
@@ -674,7 +670,7 @@ static void serve_client(struct holder *holder, struct client *client)
 
 	if (r == -EAGAIN)
 		return;
-	/* The holder had no free numbers for some of the descriptors of the message. */
+	/* The holder has too many open descriptors to receive all those of the message. */
 	if (r == -EPROTO) {
 		reply.result = err_set(&reply.err, ERR_LIMIT,
 			"the sandbox's holder has no descriptors left for a command");
@@ -684,7 +680,7 @@ static void serve_client(struct holder *holder, struct client *client)
 		(void)message_send(client->fd, &reply, sizeof(reply), NULL, 0);
 		return;
 	}
-	/* The sandbox goes on when a client is killed that has never run a command. */
+	/* If a client that has never run a command is killed, the sandbox goes on. */
 	if (r != 1 && !client->runs) {
 		remove_client(holder, client);
 		return;
@@ -726,7 +722,7 @@ enum {
 
 /*
  * Wait for events.  Returns the number of clients that were waited for, or -1 after a signal.  poll
- * fails if it gets more elements than this process may open descriptors, so unused elements are
+ * fails if the number of elements exceeds the limit on open descriptors, so unused elements are
  * left out.
  */
 static int wait_for_events(struct holder *holder, struct pollfd ready[READY_MAX], size_t *guarded)

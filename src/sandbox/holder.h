@@ -9,7 +9,7 @@
  *	connection closed after HOLDER_BYE    the strata process has detached
  *	connection closed without HOLDER_BYE  the strata process was killed: the sandbox ends if a
  *	                                      command of that process runs or ran in it
- *	no such process, no running program   the sandbox ends
+ *	no connection, no running program     the sandbox ends
  *
  * A strata process has one command at a time.  The holder writes the command's status, as of
  * wait(2), to a pipe that came with the command.  If the pipe closes without a status, the sandbox
@@ -18,7 +18,7 @@
  * When one strata process ends the sandbox, all attached processes get one more reply:
  * ERR_NOT_FOUND with the reason.  Each process takes this reply as the answer to its next request.
  *
- * A new connection gets a greeting.  This is a reply whose result is the version, with the
+ * A new connection gets a greeting.  This is a reply with the result HOLDER_VERSION and the
  * descriptors of enum sandbox_fd.  The first connection is a socket pair that the holder's creator
  * made.
  */
@@ -45,7 +45,7 @@ enum holder_request_type {
 	HOLDER_END_SESSION, /* kill the processes of a session */
 	HOLDER_BYE,         /* detach the client; no answer */
 	HOLDER_END,         /* kill all processes; no answer */
-	HOLDER_WHOSE, /* result: the command that this strata process or its child runs; 0: none */
+	HOLDER_WHOSE,   /* result: the command that a strata process or its child runs; 0: none */
 	HOLDER_DISMISS, /* end the sandbox if no process runs in it; else ERR_BUSY */
 };
 

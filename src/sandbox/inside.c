@@ -47,8 +47,8 @@ static _Noreturn void report_failure_and_exit(int report, int failure, const str
 /* ------------------------------------------------------------------- joining */
 
 /*
- * Make this process undumpable.  This is done after each change of ids, because such a change can
- * make the process dumpable again (fs.suid_dumpable).
+ * Make this process undumpable.  Call this after each change of ids, because such a change can make
+ * the process dumpable again (fs.suid_dumpable).
  */
 static int become_undumpable(struct err *err)
 {

@@ -21,13 +21,13 @@
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_run.h"
 
+/*
+ * The step that a report is about.  If the program named by INSIDE_READY could not be executed, the
+ * step is -errno instead.
+ */
 enum inside_step {
 	INSIDE_READY = 1, /* sent with the master of the command's terminal, if there is one */
 	INSIDE_FAILED,    /* 'failure' is one of enum sandbox_failure */
-			  /*
-			   * A negative step means that the program named by INSIDE_READY could not be executed.  The
-			   * step is then -errno.
-			   */
 };
 
 struct inside_report {

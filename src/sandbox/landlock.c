@@ -26,8 +26,8 @@
 		LANDLOCK_ACCESS_FS_READ_FILE | UAPI_LANDLOCK_TRUNCATE | UAPI_LANDLOCK_IOCTL_DEV)
 
 /*
- * The rights of each class, and the version of the interface that has all these rights.  'lack'
- * describes what an older kernel cannot restrict.
+ * The rights of each class, and the first version of the interface that has all these rights.
+ * 'lack' describes what an older kernel cannot restrict.
  */
 static const struct class
 {

@@ -15,7 +15,7 @@
  *	                enters it may not be in a domain of scope.h.
  *	ptrace(2)       fails for processes outside of the domain, and so do reads of /proc/PID.
  *	descriptors     that are open already keep their rights.
- *	files in memory of memfd_create(2), pipes and sockets are not restricted.
+ *	memory files    of memfd_create(2), pipes and sockets are not restricted.
  *	ports           are those of TCP.  UDP is not restricted.  Neither are MPTCP, TCP Fast Open
  *	                (MSG_FASTOPEN) and listen(2) on a socket without an address: callfilter.h
  *	                refuses the first two always, and the third with CALLFILTER_NO_LISTEN.

@@ -288,8 +288,8 @@ static int mount_fs(struct maskfs *fs, struct err *err)
 	snprintf(uid, sizeof(uid), "%u", geteuid());
 	snprintf(gid, sizeof(gid), "%u", getegid());
 	/*
-	 * MOUNT_ATTR_NOEXEC is not set.  With it, the kernel would refuse to execute a mask without
-	 * asking this process.
+	 * MOUNT_ATTR_NOEXEC is not set.  With it, the kernel itself would refuse to execute a mask,
+	 * and would not ask this process.
 	 */
 	fs->mount = mountcall_new(
 		"fuse", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY, err);

@@ -211,8 +211,8 @@ bool mountplaces_in_root(const struct mountplace *place)
 }
 
 /*
- * Whether the directories that lead to a hidden place are kept: the root hides everything, and the
- * place may be shown later.
+ * Whether the directories that lead to a hidden place are kept.  This is so if the root hides
+ * everything and the place may be shown later.
  */
 static bool is_kept_way(const struct mountplace *place)
 {

@@ -37,9 +37,10 @@ struct mountplace {
 };
 
 /*
- * Opens directories of places, and keeps the last one open.  Places that follow each other mostly
- * lie in the same directory.  A directory stays the one that it was when it was opened, so a walk
- * lasts only as long as no mount is attached above the places that it still meets.
+ * Opens directories of places, and keeps the last one open.  Places that follow each other usually
+ * lie in the same directory.  A directory that is open does not show a mount that is attached to
+ * its path later.  So a walk must end before a mount is attached above places that the walk has not
+ * reached yet.
  */
 struct mountplaces_walk {
 	int root; /* borrowed */
@@ -65,7 +66,7 @@ struct mountplace *mountplaces_new(struct arena *arena);
  */
 int mountplaces_add(struct mountplace *root, struct arena *arena, int root_fd, const char *path,
 	unsigned kinds, struct mountplace **out, struct err *err);
-/* As mountplaces_add, for one of many paths. */
+/* As mountplaces_add, but faster for many paths, since the walk keeps a directory open. */
 int mountplaces_add_on(struct mountplaces_walk *walk, struct mountplace *root, struct arena *arena,
 	const char *path, unsigned kinds, struct mountplace **out, struct err *err);
 /* Returns the place of a path, or NULL if it is not in the tree. */

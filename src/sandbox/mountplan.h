@@ -67,9 +67,9 @@ struct mountplan {
 	/* for empty masks: a user namespace that has none of this process's ids; -1: none */
 	int nobody;
 	/*
-	 * The file that a plan locks while it makes or removes stubs, which all plans for the same
-	 * tree share.  The descriptor is borrowed.  It was opened for writing, for this plan alone.
-	 * -1: there are no other plans.
+	 * Borrowed descriptor of the file that a plan locks while it makes or removes stubs.  All
+	 * plans for the same tree share the file, but each plan needs a descriptor from an open(2)
+	 * of its own, for writing.  -1: there are no other plans.
 	 */
 	int stub_locks;
 	/*
@@ -88,9 +88,7 @@ struct mountplan_stub_dir {
 	struct statx before; /* the times of the directory are set back to these */
 };
 
-/*
- * A directory or file that a plan has made as a mount point, or that it shares with another plan.
- */
+/* A directory or file that the plan has made as a mount point, or shares with another plan. */
 struct mountplan_stub {
 	const char *path;
 	struct mountplan_stub_dir *dir;
@@ -126,9 +124,9 @@ struct mountplan_made {
 	((struct mountplan_made){ .nobody = -1, .stub_locks = -1, .before = -1, .here = -1 })
 
 /*
- * Make a copy of the mount namespace of this process, which has one thread, and apply the plan in
- * the copy.  Afterwards the working directory is "/".  'self' is /proc/self, or -1 if there will be
- * no later changes.  After a failure, this process must not continue its work.
+ * Make a copy of the mount namespace of this process, and apply the plan in the copy.  The process
+ * must have only one thread.  Afterwards the working directory is "/".  'self' is /proc/self, or -1
+ * if there will be no later changes.  After a failure, this process must not continue its work.
  */
 int mountplan_apply(
 	const struct mountplan *plan, int self, struct mountplan_made *out, struct err *err);
@@ -158,10 +156,10 @@ const char *mountplan_keeper(const struct mountplan_made *made, const char *path
 void mountplan_remove_stubs(struct mountplan_made *made);
 
 /*
- * Later changes are made by a process that has stayed in the mount namespace.  If the mounts of
- * this namespace are shared, they change in its copies as well, and are locked in copies of user
- * namespaces below.  Files that are open stay open.  Masks that are made later do not report
- * accesses.
+ * The functions for later changes must be called by a process that has stayed in the mount
+ * namespace.  If the mounts of this namespace are shared, they change in its copies as well.  They
+ * are locked in those copies that belong to user namespaces below.  Files that are open stay open.
+ * Masks that are made later do not report accesses.
  *
  * A program that may mount can evade a later restriction in two ways.  It can make its mounts
  * private beforehand, so that changes do not reach them.  It can also mount the directory above a

@@ -44,7 +44,7 @@ struct building {
 	const struct mounts_ids *ids;
 };
 
-/* Note a feature that the sandbox lacks, and the reason. */
+/* Record a feature that the sandbox lacks, and the reason. */
 __attribute__((format(printf, 2, 3))) static void note_lack(
 	struct building *building, const char *fmt, ...)
 {
@@ -320,9 +320,9 @@ static int overlay_shifted(const struct sandbox_root *root, int place, int ids, 
 }
 
 /*
- * Try to mount the root with the ids of ids.h.  If the kernel or a file system cannot do this, the
- * reason is noted.  Root in the sandbox then is root of the machine, and must not be allowed to
- * mount anything.
+ * Try to mount the root with the ids of ids.h.  If the kernel or a file system cannot do this,
+ * records the reason.  In that case root in the sandbox is root of the machine, and must not be
+ * allowed to mount anything.
  */
 static int build_shifted(struct building *building, struct err *err)
 {
@@ -364,8 +364,8 @@ static int build_root(struct building *building, struct err *err)
 }
 
 /*
- * Mount a file system on a directory of the tree.  If the tree does not have the directory, this is
- * noted and the result is false.
+ * Mount a file system on a directory of the tree.  If the tree does not have the directory, records
+ * the lack and returns false.
  */
 static bool mount_on(struct building *building, int tree, const char *name)
 {
@@ -531,8 +531,8 @@ static int protect_proc(int proc, struct err *err)
 }
 
 /*
- * Mount an empty directory on /proc, for a kernel that refuses a new /proc.  Without it, files of
- * the tree could pass for those of a real /proc.
+ * Mount an empty directory on /proc, for a kernel that refuses a new /proc.  Without this mount,
+ * files of the tree could pass for those of a real /proc.
  */
 static int build_empty_proc(struct building *building, struct err *err)
 {

@@ -1,7 +1,7 @@
 /*
  * Each plan that needs a stub holds it (core/stub.h), and the plan that ends last removes the stub.
- * Only one plan of an environment makes or removes stubs at a time.  It has locked a file that no
- * program of the sandbox can open.
+ * Before a plan makes or removes stubs, it locks a file that no program of the sandbox can open.
+ * So only one plan of an environment does this at a time.
  */
 #include "sandbox/mountstub.h"
 
@@ -25,7 +25,7 @@
 #define WAY_MODE 0755
 #define NEW_NS (WHEN_SECOND / 5) /* a stub is marked within microseconds */
 #define PAUSE_NS (5 * WHEN_MS)
-#define TRIES_MAX 100 /* of making a name that other plans make and remove */
+#define TRIES_MAX 100 /* attempts to make a name that other plans make and remove */
 
 static int open_name(int dir, const char *name)
 {
@@ -49,7 +49,10 @@ static int make_file(int dir, const char *name, const char *text)
 
 	if (fd < 0)
 		return why.errno_value ? -why.errno_value : -EIO;
-	/* Without the text, git fails.  That is better than git using another repository. */
+	/*
+	 * If the text is missing, git fails.  Otherwise git might use another repository, which is
+	 * worse.
+	 */
 	if (*text)
 		(void)at_write_all(fd, text, strlen(text));
 	return fd;

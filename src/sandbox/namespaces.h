@@ -3,7 +3,7 @@
  * them.
  *
  * A new namespace needs a process in it at first.  Later an open descriptor keeps the namespace
- * alive.  So this process makes a child in the new namespaces, which only waits.  Through the
+ * alive.  So this process makes a child in the new namespaces.  The child only waits.  Through the
  * child's directory in /proc, this process writes the maps of ids and opens the namespaces.  Then
  * the child ends.  This process itself does not enter the namespaces.
  */

@@ -22,9 +22,9 @@ struct sandbox_command;
 /*
  * A function that runs a command in a special way, for example under a tracer.  It is called in the
  * sandbox, in the process that otherwise would execute the command's argv.  'kept' is the member of
- * that name of struct sandbox_command.  The function closes the socket 'report' when the command is
- * about to run, and does not return after that.  If it fails before that, it returns one of enum
- * sandbox_failure (sandbox_run.h).
+ * that name of struct sandbox_command.  The function must close the socket 'report' when the
+ * command is about to run, and must not return after that.  If it fails before that, it returns one
+ * of enum sandbox_failure (sandbox_run.h).
  */
 typedef int sandbox_wrapper(
 	const struct sandbox_command *command, int kept, int report, struct err *err);

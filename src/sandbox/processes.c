@@ -317,8 +317,8 @@ struct having {
 };
 
 /*
- * Mark the binds that a process has.  If its mount namespace is not known, all binds are marked,
- * since it may have any of them.
+ * Mark the binds that a process has.  If the mount namespace of the process is not known, mark all
+ * binds, since the process may have any of them.
  */
 static int mark_binds(void *arg, const struct processes_one *one, struct err *err)
 {

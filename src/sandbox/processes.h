@@ -30,7 +30,7 @@ int processes_each(const struct sandbox *sandbox,
 
 /* A process of the sandbox, as this process sees it. */
 struct processes_outside {
-	int pid, parent;         /* numbers of the process and its parent outside the sandbox */
+	int pid, parent;         /* numbers outside the sandbox: of the process, of its parent */
 	int inside;              /* number in the sandbox */
 	unsigned long long tick; /* start time in clock ticks since boot */
 	/* known from the PID namespace; false: known only from the chain of parents */

@@ -355,9 +355,9 @@ static int64_t max_of(int64_t a, int64_t b)
 
 /*
  * Returns the CPU time of all processes of the command.  The time of processes that have ended is
- * known in two ways.  The kernel adds it to that of their parents when the parents have waited for
- * them.  The sum dead_ticks has the time that they had used at the last look.  Either number may be
- * too small, so the larger one is used.
+ * known in two ways.  When a parent has waited for such a process, the kernel counts the time as
+ * time of the parent's children.  The sum dead_ticks has the time that such processes had used at
+ * the last look.  Either number may be too small, so the larger one is used.
  */
 static int64_t cpu_of(struct resource_watch *watch)
 {

@@ -5,13 +5,13 @@
  * descendants inherit them.  The process sets the parts in this order:
  *
  *	limits          of resource.h
- *	IPC namespace   of the command's own
- *	capabilities    out of the bounding set
- *	no_new_privs    or CAP_SYS_ADMIN is needed for the next two
+ *	IPC namespace   one of the command's own
+ *	capabilities    are removed from the bounding set
+ *	no_new_privs    either this or CAP_SYS_ADMIN is needed for the next two
  *	Landlock        its paths are looked up as root in the sandbox
  *	call filter     its listener goes to the warden
  *	ids             become those of the command's user (inside.c)
- *	capabilities    out of the other sets
+ *	capabilities    are removed from the other sets
  *
  * A traced command runs below a tracer, which needs system calls and descriptors that the command
  * must not have.  So the limits and the call filter are set later, when the tracer's child executes
@@ -72,8 +72,8 @@ int restriction_enter(const struct restriction *restriction, bool traced, struct
 /* Set the restrictions that come after the change of ids. */
 int restriction_settle(const struct restriction *restriction, struct err *err);
 /*
- * Set the restrictions that restriction_enter has put off, in this process or in one that it has
- * forked.  If there are none, nothing is done.
+ * Set the restrictions that restriction_enter has put off, if there are any.  Call this in the same
+ * process or in a child of it.
  */
 int restriction_finish(struct err *err);
 

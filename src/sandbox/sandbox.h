@@ -6,8 +6,8 @@
  * attached or a program runs in the sandbox, and no longer.  If a strata process that has run a
  * command is killed, all processes of the sandbox are killed.
  *
- * The caller holds the workspace's lock while it attaches or starts, so that a workspace never has
- * two holders.
+ * The caller must hold the workspace's lock during sandbox_start and sandbox_attach, so that a
+ * workspace never has two holders.
  *
  * A holder may not answer, because it is stopped or belongs to another version of strata.  Such a
  * sandbox is called mute.  A process can only kill it or detach from it.  All other operations fail
@@ -60,8 +60,8 @@ struct sandbox {
 int sandbox_start(const struct sandbox_plan *plan, struct sandbox *out, struct err *err);
 
 /*
- * Reap holders that this process has started and that are ending now.  Called before this process
- * ends.
+ * Reap holders that this process has started and that are ending now.  Call this before this
+ * process ends.
  */
 void sandbox_bury(void);
 
@@ -84,7 +84,7 @@ bool sandbox_is_there(int run, const char *name);
 
 /*
  * Move this process, which must have one thread, into the user namespace that the sandbox was built
- * in.  There it can work on the sandbox's files.  Called after sandbox_attach, instead of
+ * in.  There it can work on the sandbox's files.  Call this after sandbox_attach, instead of
  * sandbox_user_enter.
  */
 int sandbox_join(const struct sandbox *sandbox, struct err *err);
@@ -113,8 +113,8 @@ int sandbox_command_of(struct sandbox *sandbox, pid_t strata);
 
 /*
  * Kill all processes of the sandbox and the holder, wait for their end, and detach.  'by' is the
- * name of the command that does this.  Other attached strata processes get a reason that has this
- * name.
+ * name of the command that does this.  The other attached strata processes get a reason that
+ * contains this name.
  */
 int sandbox_kill(struct sandbox *sandbox, const char *by, struct err *err);
 
@@ -132,7 +132,7 @@ int sandbox_dismiss(struct sandbox *sandbox);
  */
 bool sandbox_is_over(int run, const char *name);
 /*
- * Note for later commands that all programs of the workspace have ended.  Called after
+ * Record, for later commands, that all programs of the workspace have ended.  Call this after
  * sandbox_kill.
  */
 void sandbox_note_over(int run, const char *name);
