@@ -18,10 +18,10 @@ bool admission_host(const struct policy *policy, const struct hostname *host, st
 bool admission_address(const struct policy *policy, const struct hostname *host,
 	const union netspace_address *address, struct verdict *out);
 /*
- * Whether a name that a program sends to the server fits the connection.  'told' is this name.  It
- * must be the name that was dialled or, if an address was dialled, a name that the policy allows.
- * For people, 'what' says where the name was found, for instance "TLS server name".  If the name
- * does not fit, *out becomes the denial.
+ * Whether 'told', a name that a program sends to the server, fits the connection.  The name that
+ * was dialled fits.  If an address was dialled, each name that the policy allows fits.  'what'
+ * tells people where the name was found, for instance "TLS server name".  If the name does not fit,
+ * *out becomes the denial.
  */
 bool admission_name(const struct policy *policy, const struct hostname *dialled,
 	const struct hostname *told, const char *what, struct verdict *out);
@@ -31,7 +31,7 @@ void admission_deny(struct verdict *out, const char *remedy, const char *rule, .
 
 /*
  * If the policy denies a host that net.grantable offers, set the remedy to the command that grants
- * it.  A host without a port stands for a query for its name.
+ * it.  If the host has no port, the denial is that of a query for its name.
  */
 void admission_propose(
 	const struct policy *policy, const struct hostname *host, struct verdict *out);

@@ -19,7 +19,7 @@
 #define QUERY_HEADER 2 /* bytes of the length that precedes a query over TCP */
 
 enum stage {
-	STAGE_REQUEST, /* the proxy reads an HTTP request, or queries for names */
+	STAGE_REQUEST, /* the proxy reads an HTTP request or DNS queries */
 	STAGE_GREETING,
 	STAGE_SOCKS_REQUEST,
 	STAGE_DIALLING,

@@ -19,7 +19,7 @@
 #define AGAIN_NS WHEN_SECOND         /* pause before the same denial is written again */
 #define LINES_A_SECOND_MAX 200       /* lines written in one second */
 #define OWN_MAX ((size_t)1 << 20)    /* maximum size of a file of strata itself */
-#define OWN_SPARE ((size_t)64 << 10) /* further bytes for lines with a number of denials */
+#define OWN_SPARE ((size_t)64 << 10) /* further bytes for lines that only count denials */
 #define OTHERS_MAX 256               /* slots of a hash table; a power of two */
 
 /* The time when a denial was last written, and the number of times that it has happened. */

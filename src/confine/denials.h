@@ -6,8 +6,8 @@
  * "remedy", "pid" if the process is known, and "times".  In one second, the same denial is written
  * at most once, and at most 200 lines are written in all.  A line that would have to wait for its
  * reader is lost.  The denials that are in no line are counted, and one line has their number.  The
- * first DENIALS_KEPT_MAX denials are kept in a list, for the summary at the
- * end and for the node of the command.  Only one process writes denials: the warden.
+ * first DENIALS_KEPT_MAX denials are kept in a list, for the summary at the end and for the node of
+ * the command.  Only one process writes denials: the warden.
  *
  * Grants that are made or revoked while the program runs (grants.h) are written to the same places,
  * because a grant changes which accesses are denied.
@@ -26,7 +26,7 @@
  * command with it.
  */
 #define DENIALS_WARDEN "warden"
-/* The rule that decides in such a line. */
+/* The value of "rule" in such a line. */
 #define DENIALS_WARDEN_RULE "no program of a command runs without the command's warden"
 /* The value of "what" for the number of denials that are in no line of their own. */
 #define DENIALS_MORE "more"
@@ -45,7 +45,7 @@ struct denial {
 	uint64_t times;
 };
 
-struct denials; /* every denial noted so far */
+struct denials; /* every denial so far */
 
 /*
  * Returns an empty list, which the caller frees.  'sink' is a descriptor that denials are written
@@ -71,12 +71,12 @@ int denials_check(int sink);
 /* Returns the reason that such an errno stands for. */
 const char *denials_describe(int error);
 void denials_free(struct denials *denials);
-/* Note a denial.  The texts are copied. */
+/* Add a denial.  The texts are copied. */
 void denials_add(struct denials *denials, const char *what, const char *subject,
 	const struct verdict *verdict, int pid);
 /*
- * Write those kept denials again that have happened since their last line was written, and the
- * number of denials that are in no line.
+ * Write a further line for each kept denial that has happened again since its last line.  Also
+ * write the number of denials that are in no line.
  */
 void denials_flush(struct denials *denials);
 /*

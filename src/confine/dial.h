@@ -9,7 +9,7 @@
 
 enum dial_result {
 	DIAL_DONE,
-	DIAL_DENIED, /* the denial has been noted */
+	DIAL_DENIED, /* the denial has been added to the list */
 	DIAL_NO_NAME,
 	DIAL_TOO_SLOW,
 	DIAL_FAILED,

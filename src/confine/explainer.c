@@ -51,8 +51,8 @@ static void propose_grant(const struct explainer *explainer, enum verdict_access
 }
 
 /*
- * Note a denial, unless the policy or a grant allows the access.  Returns whether a denial was
- * noted.
+ * Add a denial, unless the policy or a grant allows the access.  Returns whether a denial was
+ * added.
  */
 static bool deny_path(
 	const struct explainer *explainer, enum verdict_access access, const char *path, pid_t pid)
@@ -100,7 +100,7 @@ static bool is_one_of(const char *call, const char *const *calls)
 
 /*
  * Handle an attempt to rename or remove a path that the program may write.  Mounts prevent this if
- * the path, or a path below it, is hidden or must not be changed.  In that case, note a denial with
+ * the path, or a path below it, is hidden or must not be changed.  In that case, add a denial with
  * the rule about that place.
  */
 static void on_moved(
@@ -120,7 +120,7 @@ static void on_moved(
 }
 
 /*
- * Handle an attempt to change a path.  A denial is noted only if the mounts forbid the change,
+ * Handle an attempt to change a path.  A denial is added only if the mounts forbid the change,
  * because a protected name that the plan did not cover can in fact be changed.  A mkdir of a
  * directory that exists is no denial: it fails anyway, and mkdir -p tries it all the time.
  */
@@ -141,8 +141,8 @@ static void on_written(
 }
 
 /*
- * Find the interpreter of a script.  The loader of other programs can always be executed, and is
- * left out.
+ * Find the interpreter of a script.  The interpreter of any other program is its loader, which can
+ * always be executed and is left out.
  */
 static bool find_interpreter(const struct explainer *explainer, const char *path, struct buf *out)
 {

@@ -28,7 +28,7 @@ struct hostname {
  * A name whose last label is a number is refused, since some programs would take it for an address.
  */
 bool hostname_read(struct str text, bool brackets, struct hostname *out);
-/* Read "HOST:PORT", or "HOST" if default_port is not 0. */
+/* Read "HOST:PORT".  If default_port is not 0, also accept "HOST", which gets that port. */
 bool hostname_read_port(struct str text, uint16_t default_port, struct hostname *out);
 /* Whether the text is a name that hostname_read accepts, and not an address. */
 bool hostname_is_name(struct str text);

@@ -50,8 +50,8 @@ void lookup_end(struct lookup *lookup);
  */
 int lookup_ask(const struct lookup *lookup, const char *name);
 /*
- * Let the keeper hold a copy of a descriptor until it ends.  So this process does not wait for the
- * kernel to free the file when it ends.
+ * Let the keeper hold a copy of a descriptor until the keeper ends.  Then the end of this process
+ * does not have to wait until the kernel has freed the file.
  */
 void lookup_hold(const struct lookup *lookup, int fd);
 /*

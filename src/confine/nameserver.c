@@ -21,7 +21,7 @@ static void set_loopback(uint16_t type, union netspace_address *out)
 
 /*
  * Whether a query is a reverse lookup.  Programs work without an answer to a reverse lookup, so a
- * refused one is not noted as a denial.
+ * refused reverse lookup does not count as a denial.
  */
 static bool is_reverse(const char *name)
 {

@@ -141,7 +141,7 @@ static enum passage_result move_once(struct passage *passage, const struct polic
 	}
 }
 
-/* Repeat the steps until no further byte can pass and the state stays the same. */
+/* Repeat the steps until the state stays the same and no further byte can pass. */
 enum passage_result passage_move(struct passage *passage, const struct policy *policy,
 	const struct hostname *dialled, struct buf *in, bool ended, struct buf *out)
 {

@@ -224,7 +224,7 @@ static void add_names(const struct treerules_names *names, struct mount_list *mo
 
 /*
  * Whether the command gets shared memory of its own: a /dev/shm, and an IPC namespace.  Programs
- * need both, and commands under other policies shall not find their files and objects there.
+ * need both, but must not share them with commands under other policies.
  */
 static bool has_own_memory(const struct planning *planning)
 {

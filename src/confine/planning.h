@@ -1,9 +1,10 @@
 /*
  * planning - turns a policy into what mounts, Landlock and the call filter enforce.
  *
- * Half of the work needs the tree as the program will see it: globs, and names that are always
- * protected, have to be found in that tree.  planning_look does that half, in a process whose root
- * is that tree.  The other half only rearranges lists, and can be done in any process.
+ * Half of the work needs the tree as the program will see it: the files that match globs, and the
+ * names that are always protected, have to be found in that tree.  planning_look does that half, in
+ * a process whose root is that tree.  The other half only rearranges lists, and can be done in any
+ * process.
  */
 #pragma once
 #include "confine/treerules.h"

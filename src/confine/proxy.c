@@ -139,8 +139,8 @@ static int listen_for_rules(struct proxy *proxy, struct err *err)
 }
 
 /*
- * Listen on the port 'first'.  If a rule names that port, it is taken, and one of the next ports is
- * used.  *port becomes the port that is used.
+ * Listen on the port 'first'.  If a rule names that port, one of the next ports is used instead.
+ * *port becomes the port that is used.
  */
 static int listen_for_service(struct proxy *proxy, enum proxy_service service, uint16_t first,
 	uint16_t *port, struct err *err)
@@ -187,7 +187,8 @@ static int listen_for_attempts(struct proxy *proxy, struct err *err)
 		return proxy->attempts;
 	/*
 	 * The kernel takes some 10 ms to free this socket.  strata waits for the end of the warden,
-	 * but not for that of the process that looks up names.
+	 * but not for the end of the process that looks up names.  So that process also holds the
+	 * socket.
 	 */
 	resolver_hold(proxy->resolver, proxy->attempts);
 	proxy->attempts_event =

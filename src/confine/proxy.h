@@ -40,10 +40,10 @@ struct proxy_options {
 struct proxy;
 
 /*
- * Returns a proxy that listens in the namespace 'space', where no program may run yet, or NULL on
- * error.  The policy, the namespace and the denials are borrowed for as long as the proxy lives.
- * Names are looked up with the files of the machine that this process sees now, so this process may
- * enter a sandbox afterwards.
+ * Returns a proxy that listens in the namespace 'space', or NULL on error.  The namespace must not
+ * have any programs yet.  The policy, the namespace and the denials are borrowed for as long as the
+ * proxy lives.  Names are looked up with the files of the machine that this process sees now, so
+ * this process may enter a sandbox afterwards.
  */
 struct proxy *proxy_new(const struct policy *policy, struct netspace *space,
 	struct denials *denials, const struct proxy_options *options, struct err *err);

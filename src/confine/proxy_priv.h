@@ -57,6 +57,6 @@ bool proxy_listens(const struct proxy *proxy, uint16_t port);
  */
 void proxy_name_address(
 	const struct proxy *proxy, const union netspace_address *address, struct hostname *out);
-/* Note a denial for this host.  'what' is "connect" or "resolve". */
+/* Add a denial for this host.  'what' is "connect" or "resolve". */
 void proxy_deny(struct proxy *proxy, const char *what, const struct hostname *host,
 	const struct verdict *verdict);

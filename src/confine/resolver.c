@@ -63,8 +63,8 @@ static void begin_needed(struct resolver *resolver);
 
 /*
  * Call the callbacks of the callers that wait for a name.  A callback may ask for further names,
- * and may cancel callers that wait.  It may also cause a name in the stage KNOWN to be freed, so
- * this name gets the stage KNOWN last.
+ * and may cancel callers that wait.  It may also lead to the removal of any name in the stage
+ * KNOWN.  So this name gets that stage only after the callbacks.
  */
 static void finish(struct resolver_name *name)
 {

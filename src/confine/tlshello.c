@@ -132,7 +132,7 @@ static enum tlshello judge_message(const struct message *message, char name[HOST
 }
 
 /*
- * Add the part of a record that has arrived to the message.  Returns the length of the record, or 0
+ * Add to the message the part of a record that has arrived.  Returns the length of the record, or 0
  * if the record is bad.
  */
 static size_t add_record(struct message *message, const uint8_t *at, size_t left)

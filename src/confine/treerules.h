@@ -17,9 +17,9 @@ bool treerules_is_the_kernels(const char *path);
 /*
  * Set *out to the paths of rules without globs, and the paths that match rules with globs.  The
  * arena owns them.  Matches below another match of the same rule are left out.  If 'denies' is set,
- * some paths that do not exist are listed, too: those of which only the last name is missing, if
- * the rule has that name without a glob.  A glob that matches no file gets a line in 'warnings'.
- * ERR_LIMIT names the rule whose search would look at too many names.
+ * a path is also listed if only its last name does not exist and the rule has that name without a
+ * glob.  A glob that matches no file gets a line in 'warnings'.  ERR_LIMIT names the rule whose
+ * search would look at too many names.
  */
 int treerules_expand(const struct policy_list *rules, bool denies, struct arena *arena,
 	struct policy_list *out, struct buf *warnings, struct err *err);

@@ -48,7 +48,7 @@ static const struct bindspec *find_bind(const struct bindspecs *binds, const cha
 
 /*
  * Record the stubs that may be made in directories of the host.  The next capture finds the stubs
- * of the live tree.  If this process is killed, only the record leads to the other ones.
+ * of the live tree.  If this process is killed, the other stubs can be found only by the record.
  */
 static int record_stubs(
 	const struct warden_orders *orders, const struct mountplan *mounts, struct err *err)

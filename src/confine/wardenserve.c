@@ -66,7 +66,8 @@ static void on_holder_end(void *arg, unsigned what, bool failed)
 }
 
 /*
- * Kill all programs of the command because they have exceeded a limit, and note that as a denial.
+ * Kill all programs of the command because they have exceeded a limit, and add a denial about the
+ * limit.
  */
 static void enforce(struct warden *warden, const char *rule, const char *used)
 {
