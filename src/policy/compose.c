@@ -342,9 +342,9 @@ static bool surely_overlaps(const struct policy_list *list, const char *rule)
 
 /*
  * List the rules of fs.allow_read_within_deny that certainly lift a denial of their own policy.
- * Also list those whose paths the policy allows anyway.  Any other rule might lift no denial, and
- * would then be dropped when its policy is resolved.  So it must not lift a denial of the other
- * policy.
+ * Also list rules whose paths the policy allows anyway.  Any other rule may turn out to lift no
+ * denial when its policy is resolved, and is then dropped.  So such a rule must not lift a denial
+ * of the other policy.
  */
 static struct policy_list sure_holes(
 	const struct policy_fs *fs, const struct policy_list *read, struct arena *arena)

@@ -9,9 +9,9 @@
 #include "policy/policy.h"
 
 /*
- * Compose two policies.  Both must be resolved, for the same place, or neither.  Returns ERR_LIMIT
- * when a list would have more than POLICY_RULES_MAX rules.  If both policies set a variable, the
- * value of 'parent' is used.
+ * Compose two policies.  Either both must be resolved for the same place, or neither of them may be
+ * resolved.  Returns ERR_LIMIT when a list would have more than POLICY_RULES_MAX rules.  If both
+ * policies set a variable, the value of 'parent' is used.
  */
 int compose_policies(const struct policy *parent, const struct policy *child, struct arena *arena,
 	struct policy *out, struct err *err);

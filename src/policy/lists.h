@@ -22,8 +22,8 @@ struct policy_list lists_unite(
 struct policy_list lists_without(
 	const struct policy_list *list, const struct policy_list *denied, struct arena *arena);
 /*
- * Returns the first rule of a list within which this rule certainly lies.  The list has rules about
- * paths.  Returns NULL if there is none.
+ * Returns the first rule of a list that certainly covers every path that 'rule' covers, or NULL.
+ * The list must have rules about paths.
  */
 const char *lists_wider(const struct policy_list *list, const char *rule);
 /* Whether a path may exist that both this rule and a rule of the list cover. */

@@ -105,8 +105,8 @@ struct policy {
 int policy_read(struct str text, const char *name, struct arena *arena, struct policy *out,
 	struct err *err);
 /*
- * Write a policy with all its members, as an object that policy_read accepts.  The preset is not
- * named, since all its rules are written.
+ * Write a policy with all its members, as an object that policy_read accepts.  The object does not
+ * name the preset, since all the preset's rules are written.
  */
 void policy_write(struct json *out, const char *key, const struct policy *policy);
 /* As policy_write, but writes the members into the object that is open in 'out'. */

@@ -1,6 +1,6 @@
 /*
- * preset - named policies, as data.  Reading a document starts with its preset.  A key of the
- * document replaces that of the preset.  Only lists of denials are united.
+ * preset - named policies, as data.  Reading a document starts with its preset.  A value in the
+ * document replaces the preset's value for the same key.  Only lists of denials are united.
  */
 #pragma once
 #include "policy/policy.h"

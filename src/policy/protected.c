@@ -157,8 +157,8 @@ bool protected_next(struct protected_walk *walk, struct protected_match *out)
 /* ------------------------------------------------------------------ in rules */
 
 /*
- * If the first n names of a rule end with the names of 'text', returns the number of these names;
- * else 0.
+ * If the first n names of a rule end with the names of 'text', returns the number of names in
+ * 'text'; else 0.
  */
 static size_t names_before(const struct rule_names *rule, size_t n, struct str text)
 {

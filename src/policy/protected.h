@@ -1,6 +1,6 @@
 /*
- * protected - names that no program may write unless a policy names them.  Files with such names
- * could later run commands of the program's choice outside of the sandbox.
+ * protected - names that no program may write unless a policy names them.  By files with such
+ * names, a program could make commands of its choice run later, outside of the sandbox.
  *
  * The names are hooks and configuration of git (also in nested repositories, worktrees and
  * submodules), start-up files of shells, and configuration of editors and agents.  The table lists

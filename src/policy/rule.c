@@ -386,8 +386,8 @@ static void end_meeting(struct meeting *meeting, const struct rule_names *rest, 
 }
 
 /*
- * Returns the narrower one of two names, which matches only names that both match.  Returns an
- * empty text if neither is narrower.
+ * If one of two names certainly matches everything that the other one matches, returns that other,
+ * narrower one.  Otherwise returns an empty text.
  */
 static struct str meet_names(struct str a, struct str b)
 {

@@ -46,9 +46,8 @@ const char *rule_resolve(const char *rule, const struct policy_place *place, str
 bool rule_covers(const char *rule, struct str path);
 /*
  * Whether a rule covers 'path' and names 'part', which is the path or a directory above it.  A rule
- * names 'part' if two things are true.  Some first names of the rule match 'part', and the last of
- * them are the names of 'tail', without globs.  If 'beside' is not NULL, one of these first names
- * must also be 'beside', without globs.
+ * names 'part' if its first names match 'part' and end with the names of 'tail', without globs.  If
+ * 'beside' is not NULL, one of these first names must also be 'beside', without globs.
  */
 bool rule_names(
 	const char *rule, struct str path, struct str part, struct str tail, const char *beside);
