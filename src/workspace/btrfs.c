@@ -5,8 +5,8 @@
  * the walk began, and the tree that the walk found.  A capture first writes to disk all changes
  * that the file system has only in memory, and then reads the generation.  If the generation equals
  * that of the mark, nothing has changed, and the tree is that of the mark.  Otherwise a walk looks
- * for changes.  Root lists the inodes that are younger than the mark, and its walk looks at no
- * others.  An ordinary user's walk looks at the whole tree.
+ * for changes.  If strata runs as root, it lists the inodes that are younger than the mark, and the
+ * walk looks at no others.  If strata runs as an ordinary user, the walk looks at the whole tree.
  *
  * A change that comes after the generation was read gets a later generation (subvolume.h), even if
  * it comes during the walk.  So the next capture finds the change.  At worst a walk finds no
@@ -16,10 +16,10 @@
  *
  * A fork is a snapshot, which costs one transaction, whatever the size of the tree.  The snapshot
  * has the inode numbers and times of its origin, so a copy of the origin's index describes the
- * snapshot, too.  The copy must be made before the snapshot.  From then on, the origin and the
- * snapshot give the same inode numbers to different new files.  The origin may change between its
- * last check and the snapshot.  So the snapshot, which no program changes yet, is checked against
- * the origin's mark.
+ * snapshot, too.  The copy must be made before the snapshot, because as soon as the snapshot
+ * exists, the origin and the snapshot give the same inode numbers to different new files.  The
+ * origin may change between its last check and the snapshot.  So the snapshot, which no program
+ * changes yet, is checked against the origin's mark.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -397,8 +397,8 @@ static bool copy_index(const struct origin *origin, int index, const char *to)
  *
  * Returns true if the snapshot has the tree of the origin's mark.  It has this tree if the mark was
  * right and nothing changed until the snapshot was made.  Otherwise the copied index gets the
- * origin's old mark.  In the snapshot, too, inodes that changed after that mark are younger than
- * the mark.
+ * origin's old mark.  The old mark is right for the snapshot, too: all inodes that changed after
+ * the mark was made are younger than the mark.
  */
 static bool copy_mark(const struct workspace *ws, const char *copy, const struct origin *origin,
 	const struct subvolume *now)

@@ -21,8 +21,8 @@ struct indexed_options {
 int indexed_capture(struct workspace *ws, const struct indexed_options *with, struct hash *tree,
 	struct err *err);
 /*
- * Find the files of the live tree that programs have mapped.  Returns false if programs cannot have
- * mapped any of these files.
+ * Find the files of the live tree that programs have mapped.  Returns false if no program can have
+ * mapped a file of the live tree.
  */
 bool indexed_mapped(const struct workspace *ws, struct mapped *mapped);
 /* Does the work of workspace_discard. */

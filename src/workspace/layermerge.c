@@ -4,8 +4,8 @@
  *
  * For each name, the topmost entry counts.  If that entry is a directory, the directories with this
  * name in deeper layers are merged into it.  The merging ends at a layer that hides the deeper
- * ones.  Such a layer has an opaque directory, or another file type, under the name.  The resulting
- * directory is then opaque, too.
+ * ones.  Under this name, such a layer has an opaque directory, or a file that is not a directory.
+ * The resulting directory is then opaque, too.
  */
 #include "workspace/layermerge.h"
 

@@ -1,9 +1,9 @@
 /*
  * layermerge - merges several layers that lie on each other into one layer.
  *
- * The files of the new layer are hard links to the files of the merged layers, which are never
- * written to.  So the cost of a merge depends on the number of names, and not on the sizes of the
- * files.  The merged layers are not changed.
+ * The files of the new layer are hard links to the files of the merged layers.  This is safe,
+ * because no file of a layer is ever written to.  So the cost of a merge depends on the number of
+ * names, and not on the sizes of the files.  The merged layers are not changed.
  */
 #pragma once
 #include "workspace/layerlinks.h"

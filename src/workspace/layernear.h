@@ -1,5 +1,5 @@
 /*
- * layernear - chooses the layer on top of which a layer for another tree is made.
+ * layernear - chooses the layer on top of which a new layer is made.
  *
  * The best layer is the one on which the fewest entries and bytes have to be written.  A long chain
  * makes a layer less suitable.  Only a few layers are compared: those below the overlay that is to

@@ -95,8 +95,8 @@ static int fill_base(const struct layers *layers, int base, const char *name,
 
 /*
  * Make the base with this name a symbolic link to a path.  A relative path starts at the
- * environment's directory.  The link gets "../" in front of it, since the link is one directory
- * deeper.
+ * environment's directory.  In the link, "../" is put in front of a relative path, since the link
+ * is one directory deeper.
  */
 static int link_place(int base, const char *name, const char *place, struct err *err)
 {
@@ -234,9 +234,9 @@ int layers_reserve(const struct layers *layers, const struct stack *stack, const
 }
 
 /*
- * Mark a new layer.  An inexact layer, which does not show all of its tree, is not preferred for
- * that tree.  So the next checkout of the tree makes a layer again, and reports again which files
- * could not be restored.
+ * Mark a new layer.  Checkouts of the layer's tree will use the layer, unless it is inexact, that
+ * is, does not show all of the tree.  After an inexact layer, the next checkout of the tree makes a
+ * layer again, and reports again which files could not be restored.
  */
 static int mark_new(int dirfd, unsigned number, bool inexact, struct err *err)
 {

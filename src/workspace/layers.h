@@ -70,22 +70,22 @@ int layers_find_or_make(const struct layers *layers, const struct hash *tree,
 /*
  * Prove the layers of a stack that have not been proved since the boot of the machine.  Layers that
  * do not show their tree are replaced.  Returns 1 if the top of the stack has changed.  The caller
- * then saves the stack.
+ * must then save the stack.
  */
 int layers_check(const struct layers *layers, struct stack *stack, struct err *err);
 
 /*
  * Change a stack to a shorter chain that shows the same tree, if such a chain exists.  The caller
- * makes sure that nothing is mounted.  Returns 1 if the top of the stack has changed.  The caller
- * then saves the stack.
+ * must make sure that nothing is mounted.  Returns 1 if the top of the stack has changed.  The
+ * caller must then save the stack.
  */
 int layers_shorten(const struct layers *layers, struct stack *stack, struct err *err);
 /* Returns the number of layers in a stack. */
 size_t layers_depth(const struct layers *layers, const struct stack *stack);
 
 /*
- * Reserve the number of a layer that will show the given tree on top of a stack.  The caller later
- * moves the layer to layers/NUMBER.
+ * Reserve the number of a layer that will show the given tree on top of a stack.  Later the caller
+ * must move the layer to layers/NUMBER.
  */
 int layers_reserve(const struct layers *layers, const struct stack *stack, const struct hash *tree,
 	unsigned *number, struct err *err);

@@ -201,7 +201,10 @@ static void count_uses(struct picture *picture)
 		unsigned merged = 0;
 
 		set_used(picture, picture->stacks[i].top);
-		/* The workspace changes to the preferred layer at its next mount. */
+		/*
+		 * At its next mount, the workspace will use the merged layer instead of the top
+		 * layer, if there is one.
+		 */
 		if (layerlinks_find(picture->dirfd, &picture->stacks[i].tree, &merged, &ignored) >
 			0)
 			set_used(picture, merged);
@@ -287,10 +290,10 @@ static void sum_sizes(const struct picture *picture, struct layertend_usage *usa
 /* ------------------------------------------------------------------ merging */
 
 /*
- * Returns the number of layers at the top of a chain that should be merged.  These layers are
- * enough to make the chain short.  Further layers are added as long as the next layer is not much
- * larger than all layers above it together.  So each layer takes part in few merges, however long
- * the history is.
+ * Returns the number of layers at the top of a chain that should be merged.  Merging these layers
+ * makes the chain short enough.  More layers than necessary are merged as long as the next layer is
+ * not much larger than all layers above it together.  So each layer takes part in few merges,
+ * however long the history is.
  */
 static size_t merge_count(struct picture *picture, const struct layerlinks_chain *chain)
 {
@@ -324,8 +327,8 @@ static void merge_long_chains(struct picture *picture)
 		struct layer *top = find_layer(picture, stack->top);
 
 		/*
-		 * If the top is not the preferred layer, an earlier run has merged its chain.  The
-		 * workspace takes the merged layer at its next mount.
+		 * If checkouts no longer use the top layer, an earlier run has merged its chain.
+		 * The workspace will use the merged layer at its next mount.
 		 */
 		if (!top || !top->preferred ||
 			layerlinks_chain(

@@ -595,7 +595,7 @@ static int create_fork(struct workspace *ws, const struct hash *tree, int donor,
 
 /*
  * Freeze the upper.  Otherwise every capture would have to walk the upper, and every fork would
- * have to write its files once more.
+ * have to write the files of the upper once more.
  */
 static int freeze_overlay(struct workspace *ws, const struct hash *tree, struct err *err)
 {
@@ -735,8 +735,8 @@ static int lower_tree_overlay(struct workspace *ws, struct hash *tree, struct er
 /* ----------------------------------------------------------- a base in place */
 
 /*
- * Open the directory that is used in place as if it were a workspace of its own, so that it can be
- * captured.
+ * Make *base a workspace whose live tree is the directory 'source', so that this directory, which
+ * is used in place, can be captured.
  */
 static int open_base(struct workspace *ws, int source, struct workspace *base, struct err *err)
 {

@@ -36,8 +36,8 @@ bool subvolume_is(int fd);
 int subvolume_look(int fd, struct subvolume *subvolume, struct err *err);
 /*
  * List the inodes that have changed after the given generation, in ascending order.  The caller
- * frees the list.  The function fails if too many inodes have changed, or if the kernel allows the
- * list only to root.
+ * frees the list.  The function fails if too many inodes have changed, or if the kernel allows only
+ * root to list them.
  */
 int subvolume_changed(int fd, uint64_t since, uint64_t **inodes, size_t *n, struct err *err);
 /*

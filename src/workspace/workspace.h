@@ -2,8 +2,8 @@
  * workspace - the live tree that programs run in, with one interface for all backends.
  *
  * A backend keeps a live tree, finds out what has changed in the live tree, and turns it into
- * another tree (backend.h).  The caller holds the workspace's lock during every function except a
- * scratch capture.
+ * another tree (backend.h).  The caller must hold the workspace's lock during every function,
+ * except when it captures a scratch workspace.
  */
 #pragma once
 #include <stdbool.h>
@@ -114,8 +114,8 @@ int workspace_create(
 int workspace_open(struct workspace *workspace, struct err *err);
 /*
  * Store the content of the directory 'source', which is used in place by a new workspace.  *tree is
- * set to its hash.  If this directory becomes the live tree itself, the workspace is open
- * afterwards.
+ * set to the hash of the content.  If this directory becomes the live tree itself, the workspace is
+ * open afterwards.
  */
 int workspace_read_in_place(
 	struct workspace *workspace, int source, struct hash *tree, struct err *err);
@@ -173,9 +173,9 @@ struct workspace_change {
 int workspace_apply(struct workspace *workspace, const struct workspace_change *change,
 	struct hash *now, struct err *err);
 /*
- * Make later changes through fd, which is the live tree as running programs see it, and is taken
- * over.  User and group ids seen through fd are higher than those in the tree by the number
- * 'shift'.
+ * Later changes are to be made through the descriptor fd.  It shows the live tree as running
+ * programs see it.  The workspace becomes the owner of fd.  User and group ids seen through fd are
+ * higher than those in the tree by the number 'shift'.
  */
 void workspace_apply_through(struct workspace *workspace, int fd, uint32_t shift);
 
@@ -196,8 +196,8 @@ struct workspace_mount {
 int workspace_mount(struct workspace *workspace, struct workspace_mount *mount, struct err *err);
 
 /*
- * Get the tree below the live tree.  This tree must stay in the store for this workspace, as the
- * tree of HEAD does.  Returns 1, or 0 if the live tree does not lie on another tree.
+ * Get the tree below the live tree.  As long as the workspace uses this tree, the tree must stay in
+ * the store, like the tree of HEAD.  Returns 1, or 0 if the live tree does not lie on another tree.
  */
 int workspace_lower_tree(struct workspace *workspace, struct hash *tree, struct err *err);
 /*
@@ -212,8 +212,8 @@ int workspace_drift(
 void workspace_mapped(struct workspace *workspace, const int *inside, struct mapped *mapped);
 
 /*
- * Free the disk space that changes since the last capture take (see discard.h).  No program may run
- * in the workspace.  The caller must capture the live tree afterwards.
+ * Free the disk space of the changes that were made since the last capture (see discard.h).  No
+ * program may run in the workspace.  The caller must capture the live tree afterwards.
  */
 int workspace_discard(struct workspace *workspace, struct err *err);
 
