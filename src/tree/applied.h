@@ -1,9 +1,9 @@
 /*
  * applied - the inodes that treeapply made or changed, and the state in which treeapply left them.
  *
- * The next scan takes over the hashes of the tree for these inodes (scan_adopt.h), and for no
- * others.  If another program has changed an inode meanwhile, its ctime differs from the noted one,
- * and the file is scanned as usual.
+ * For these inodes, and for no others, the next scan takes the hashes from the tree that treeapply
+ * wrote (scan_adopt.h).  If another program has changed an inode meanwhile, its ctime differs from
+ * the noted one, and the file is scanned as usual.
  */
 #pragma once
 #include <pthread.h>
@@ -43,8 +43,8 @@ struct applied {
 int64_t applied_ctime(const struct statx *stx);
 
 /*
- * Note an inode with its current state.  'before' is the ctime of the inode before the change, or
- * 0.  Any thread may call this function.
+ * Add a note about an inode in its current state.  'before' is the ctime of the inode before the
+ * change, or 0.  Any thread may call this function.
  */
 void applied_note(struct applied *applied, const struct statx *now, int64_t before, unsigned lacks);
 /* Make the notes searchable.  No note may be added after that. */

@@ -39,7 +39,7 @@ struct slot {
 	struct ingest *ingest;
 	enum slot_kind kind;
 	uint32_t dir;    /* row of the directory that begins or ends */
-	bool from_ended; /* the entry is a directory, whose END has just left the ring */
+	bool from_ended; /* the entry is of the directory whose END has just left the ring */
 	bool save;       /* record changed and must be written back */
 	bool drop;       /* the file vanished, so its entry is left out */
 	bool unread;     /* the file could not be read, which does not end the capture */
@@ -262,8 +262,9 @@ static bool is_mapped(const struct slot *slot, const struct statx *stx)
 }
 
 /*
- * Whether a program may have the file mapped for writing.  Processes that could not be inspected
- * belong to other users, who can map only files that they may write to.
+ * Whether a program may have the file mapped for writing.  If a process could not be inspected, it
+ * belongs to another user.  That user can map a file for writing only with permission to write to
+ * the file.
  */
 static bool may_be_mapped(const struct slot *slot, const struct statx *stx)
 {
@@ -395,8 +396,8 @@ static int end_directory(struct ingest *in, const struct slot *slot, struct err 
 }
 
 /*
- * Complete the entry of a directory that has ended.  Only the fields are copied that depend on the
- * entries in the directory and on the lower tree.
+ * Complete the entry of a directory that has ended, by copying the fields that depend on its
+ * entries and on the lower tree.
  */
 static void copy_ended(const struct ingest *in, struct entry *dir)
 {

@@ -145,8 +145,9 @@ static bool add_path(struct search *search, const char *path, uint64_t ino)
  * Add the file of a mapping, which is a line of /proc/PID/maps.
  *
  * The file is found by its path.  If the path does not exist any more or belongs to other mounts,
- * the inode number is used.  An overlay has other inode numbers than its upper directory, which is
- * the tree.  So a mapping of the overlay may be a mapping of any file of the tree.
+ * the inode number is used.  If the tree is the upper directory of an overlay, the inode numbers in
+ * the overlay differ from those in the tree.  So a mapping in the overlay may be a mapping of any
+ * file of the tree.
  *
  * On file systems where stores leave a trace (mapped.h), the device is not compared, since btrfs
  * shows a device that no file of the subvolume has.  So an inode number may belong to a file of

@@ -8,9 +8,9 @@
  * overlayfs, FUSE) stores may leave no trace.  On those file systems each capture reads a mapped
  * file as long as it is mapped, and once more after that.
  *
- * A program stores only while it runs.  So on these file systems a file counts as unchanged until a
- * thread of a program that maps the file has used processor time.  The scheduler counts that time
- * in nanoseconds (/proc/PID/task/TID/schedstat).
+ * A program stores only while it runs.  So on the other file systems a mapped file counts as
+ * unchanged until a thread of a program that maps the file has used processor time.  The scheduler
+ * counts that time in nanoseconds (/proc/PID/task/TID/schedstat).
  *
  * The list of mapped files comes from /proc/PID/maps.  If a program maps a file after the list was
  * made, its first store changes the times of the file.  The next scan does not trust a file whose

@@ -70,8 +70,8 @@ static void release_place(struct scan_state *state, struct scan_place *place)
 }
 
 /*
- * Note that a child of the directory 'parent' has been opened, or need not be opened.  After the
- * last child, the descriptor of the parent is not needed any more.
+ * Record that one more child of the directory 'parent' has been opened, or need not be opened.
+ * After the last child, the descriptor of the parent is not needed any more.
  */
 static void release_parent_fd(struct scan_state *state, struct scan_place *parent)
 {
@@ -190,8 +190,8 @@ static int open_place(struct scan_walker *w, struct scan_place *dir)
 }
 
 /*
- * Open a directory as open_place does, if that is necessary.  If the names of the directory are
- * known from the old index and no file in it must be looked at, the directory is not opened.
+ * Open a directory as open_place does, if that is necessary.  The directory is not opened if its
+ * names are known from the old index and none of its files must be looked at.
  */
 static int enter_place(struct scan_walker *w, struct scan_place *dir)
 {

@@ -3,9 +3,9 @@
  * changed.
  *
  * This is the first half of a capture.  The name and stat data of every file are compared with the
- * index of the last scan.  An unchanged file keeps its content hash, and an unchanged directory its
- * tree.  All other files and directories are marked, and ingest.c reads them.  The scan needs
- * memory only for the rows of directories and for a list of hard-linked names.
+ * index of the last scan.  An unchanged file keeps its content hash, and an unchanged directory
+ * keeps its tree.  All other files and directories are marked, and ingest.c reads them.  The scan
+ * needs memory only for the rows of directories and for a list of hard-linked names.
  */
 #pragma once
 #include <stdatomic.h>
@@ -78,8 +78,8 @@ struct scan {
 };
 
 /*
- * Scan the directory of the options and fill scan, which the caller must release on success.  The
- * file spool_take becomes the file of the new index, and its descriptor is taken over.
+ * Scan the directory options->fd and fill *scan, which the caller must release on success.  The new
+ * index is written to the file of the descriptor spool_take, which this function takes over.
  */
 int scan_run(
 	const struct scan_options *options, int spool_take, struct scan *scan, struct err *err);

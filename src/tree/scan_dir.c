@@ -89,9 +89,9 @@ static int read_names(struct scan_walker *w, int fd)
 }
 
 /*
- * Returns -EACCES if the directory may be listed but not searched, so that its files cannot be
- * looked at.  Such a directory counts as unread.  Otherwise the directory would seem to be empty,
- * and its files would seem to be deleted.
+ * Returns -EACCES if this user has permission to list the directory, but not to search it, so that
+ * its files cannot be looked at.  Such a directory counts as unread.  Otherwise the directory would
+ * seem to be empty, and its files would seem to be deleted.
  */
 static int may_search(struct scan_walker *w, int fd)
 {
@@ -415,8 +415,8 @@ static bool is_undisturbed(
 /*
  * Handle a name over which another file system is mounted.  That file system is not part of the
  * tree, and hides the file that the tree has there.  So a name that the old list has keeps its old
- * record.  A name that the old list lacks is left out, except for a directory.  Returns 0 for such
- * a directory, which the caller records as an empty one, else 1.
+ * record.  A name that the old list lacks is left out, except for a directory.  Returns 0 if the
+ * caller must record the name as an empty directory, else 1.
  */
 static int scan_covered(struct scan_walker *w, struct scan_place *dir, const char *cname,
 	struct str name, bool is_dir, struct merge *merge, struct err *err)

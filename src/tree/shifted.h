@@ -1,9 +1,9 @@
 /*
  * shifted - converts extended attributes that contain ids, for a mount that moves ids.
  *
- * A sandbox with ids of its own (sandbox/ids.h) has such mounts.  The host sees a file that belongs
- * to N on disk as one that belongs to IDS_FIRST + N in the mount.  The ids in access control lists,
- * and the root id of file capabilities, are moved in the same way.
+ * A sandbox with ids of its own (sandbox/ids.h) has such mounts.  If a file belongs to the id N on
+ * disk, the host sees the id IDS_FIRST + N in the mount.  The ids in access control lists, and the
+ * root id of file capabilities, are moved in the same way.
  */
 #pragma once
 #include <stdint.h>

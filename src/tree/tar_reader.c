@@ -11,7 +11,7 @@
  * before the epoch.  libarchive applies the sign only to the seconds, so this file applies the sign
  * to the fraction, too.  If the seconds are 0, as in -0.25, libarchive loses the sign.  So our
  * writer adds to such a member a creation time with the same fraction, here -1.25, and this file
- * looks for it.  Nothing on Linux restores a creation time.
+ * looks for the creation time.  Nothing on Linux restores a creation time.
  *
  * ACLs.  Our archives have each ACL twice: byte for byte as SCHILY.xattr.system.posix_acl_*, and as
  * text (SCHILY.acl.*) for other programs.  If a member has an ACL only as text, this file makes the
@@ -164,8 +164,8 @@ struct tar_reader *tar_reader_open(int fd, struct err *err)
 		return NULL;
 	}
 	/*
-	 * The results are ignored, since a negative result may be a mere warning: libarchive would
-	 * call an external program for this filter.
+	 * The results are ignored, since a negative result may be a mere warning that libarchive
+	 * would call an external program for this filter.
 	 */
 	(void)lib.archive_read_support_filter_gzip(tar->archive);
 	(void)lib.archive_read_support_filter_xz(tar->archive);

@@ -1,8 +1,8 @@
 /*
  * A small pax writer.  The writer of libarchive 3.6 has four faults.  It cuts the names of sparse
  * files to 100 bytes.  For a file that is one hole, it writes a map that no other program reads.
- * It prints times before the epoch wrong.  It also marks every member hdrcharset=BINARY, or else
- * converts its name.
+ * It prints times before the epoch wrong.  It also either adds the record hdrcharset=BINARY to
+ * every member, or converts the names of members.
  *
  * tar_reader.c describes how times before the epoch and ACLs are stored.
  */

@@ -1,9 +1,9 @@
 /*
- * Members come in any order, and a later one replaces an earlier one, so no directory is final
- * before the end of the archive.  Contents are stored when they are read.  The entries are kept in
- * a temporary database, with directory and name as the key.  At the end the directories are built,
- * the deepest first.  So the subdirectories of a directory are built before the directory itself,
- * and one builder is enough for a tree of any depth.
+ * Members come in any order, and a later member replaces an earlier one with the same path, so no
+ * directory is final before the end of the archive.  Contents are stored when they are read.  The
+ * entries are kept in a temporary database, with directory and name as the key.  At the end the
+ * directories are built, the deepest first.  So the subdirectories of a directory are built before
+ * the directory itself, and one builder is enough for a tree of any depth.
  */
 #include <stdlib.h>
 

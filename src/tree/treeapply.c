@@ -114,7 +114,7 @@ static int open_dir(struct treeapply_dir *dir, const char *name)
 	return fd;
 }
 
-/* Note that a name in dir is going to change. */
+/* Record that a name in dir is going to change. */
 static void mark_touched(struct treeapply_dir *dir)
 {
 	struct statx stx;

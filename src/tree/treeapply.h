@@ -1,11 +1,11 @@
 /*
  * treeapply - turns a live directory that holds tree A into tree B.
  *
- * Only files that differ are touched.  A file is removed only if A has the file and it still looks
- * as in A.  A file that was added or changed meanwhile is left alone and reported.  So only files
- * that are in A are removed.  Contents come from the store.  A file that replaces another is
- * written under a temporary name and renamed over it.  Anything that this machine cannot restore
- * (an owner, a device node, an attribute) is reported, and treeapply goes on.
+ * Only files that differ are touched.  A file is removed only if A has the file, and the file still
+ * looks as in A.  A file that was added or changed meanwhile is left alone and reported.  Contents
+ * come from the store.  A file that replaces another is written under a temporary name and renamed
+ * over it.  Anything that this machine cannot restore (an owner, a device node, an attribute) is
+ * reported, and treeapply goes on.
  *
  * After a crash the directory is a mixture of A and B.  To complete the change, scan the directory
  * again, and run treeapply from the scanned tree to B.

@@ -83,7 +83,7 @@ void treeapply_report(struct treeapply_dir *dir, const char *name, enum report_k
  */
 int treeapply_failed(
 	struct treeapply_dir *dir, const char *name, const char *what, int error, struct err *err);
-/* Note a failure of a job, which makes the whole run fail.  Only the first failure is kept. */
+/* Record the failure of a job.  The whole run then fails.  Only the first failure is kept. */
 void treeapply_note_error(struct treeapply *apply, const struct err *err);
 /* Drop a reference to dir.  With the last reference, the attributes of the directory are set. */
 void treeapply_dir_done(struct treeapply_dir *dir);
@@ -101,8 +101,8 @@ int treeattrs_set(struct treeapply_dir *dir, int dirfd, const char *name, const 
 void treeattrs_note(struct treeapply_dir *dir, const struct statx *now,
 	const struct treeapply_change *changed, bool made);
 /*
- * Note the inode of a name in dir.  If the name belongs to another inode than ino by now, nothing
- * is noted.
+ * Note the inode of a name in dir.  If the name now belongs to an inode other than ino, nothing is
+ * noted.
  */
 void treeattrs_note_name(struct treeapply_dir *dir, const char *name, uint64_t ino,
 	const struct treeapply_change *changed, bool made);

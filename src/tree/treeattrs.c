@@ -26,7 +26,7 @@ static int set_owner(int dirfd, const char *name, const struct entry *want, uint
 	if (fchownat(dirfd, name, uid, gid, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
 	int error = errno;
-	/* The change of owner may be forbidden, and the change of the group allowed. */
+	/* Changing the group may be allowed even if changing the owner is not. */
 	if (now->stx_gid != gid)
 		(void)!fchownat(dirfd, name, (uid_t)-1, gid, AT_SYMLINK_NOFOLLOW);
 	return -error;

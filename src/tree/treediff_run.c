@@ -129,7 +129,7 @@ static int walk_one_side(struct walk *walk, const struct entry *entry, bool gone
 	return r;
 }
 
-/* Whether a change among a directory's own entries explains that its mtime differs. */
+/* Whether the mtime of a directory may differ because one of its own entries has changed. */
 static int is_mtime_explained(
 	struct walk *walk, const struct entry *a, const struct entry *b, struct err *err)
 {

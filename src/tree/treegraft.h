@@ -2,8 +2,8 @@
  * treegraft - makes a tree that equals another tree except at one path, where it equals a third
  * tree.
  *
- * No file on disk is touched.  The result is only stored, and treeapply can write it to disk.  The
- * directories above the path keep their attributes.
+ * No file on disk is touched.  The result is only in the store.  treeapply can write it to disk.
+ * The directories above the path keep their attributes.
  */
 #pragma once
 #include "store/store.h"

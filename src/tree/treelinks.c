@@ -47,7 +47,7 @@ struct regroup {
 	struct groups outside, inside;
 	/* The following members describe the current walk. */
 	bool want_inside;
-	/* a file on the way to the path is going to be replaced, and counts as inside */
+	/* if a file is on the way to the path, it is going to be replaced, and counts as inside */
 	bool gives_way;
 	/* paths at which files are collected even if they have only one name */
 	const struct treelinks_names *also;
@@ -241,8 +241,8 @@ static bool are_complete(const struct groups *groups)
 
 /*
  * Join groups across the path.  A group of source may have names both inside and outside the path.
- * The names inside are joined to the group that a name outside has now.  The name outside must
- * still be the same file in base.
+ * The names inside are joined to the group that a name outside has in base, if that name is still
+ * the same file there.
  */
 static void join_groups(struct regroup *regroup, const struct treelinks_names *in_source,
 	const struct treelinks_names *in_base)

@@ -44,8 +44,8 @@ int treemerge_begin(struct treemerge *merge, const struct entry *dir, struct err
 /*
  * Leave the directory that was entered last.  The content, hash, count and size of *dir are set,
  * and also the attributes that depend on the lower tree.  *lost becomes true if entries of the
- * directory hide hard links of the lower tree.  Each later merge must then read the directory
- * again.
+ * directory hide hard links of the lower tree.  In that case, each later merge must read the
+ * directory again.
  */
 int treemerge_end(struct treemerge *merge, struct entry *dir, bool *lost, struct err *err);
 

@@ -17,8 +17,8 @@ int treepair_open(
 	struct treepair *pair, const struct entry *a, const struct entry *b, struct err *err);
 /*
  * Find the next name that differs.  Returns 1, or 0 if there is none left, or a negative error.  *a
- * and *b are the entries of that name, valid until the next call.  One of them is NULL if its
- * directory does not have the name.
+ * and *b are the entries of that name, valid until the next call.  If only one directory has the
+ * name, the entry of the other directory is NULL.
  */
 int treepair_next(
 	struct treepair *pair, const struct entry **a, const struct entry **b, struct err *err);

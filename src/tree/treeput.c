@@ -305,8 +305,8 @@ void treeput_anchor(struct treeapply *apply, uint64_t group, struct str dir, con
 	}
 	struct treeput_anchor *anchor = anchor_slot(apply, group);
 	/*
-	 * If the group has an anchor already, that anchor is gone or takes no more links.  So the
-	 * new name replaces it.
+	 * If the group has an anchor already, the file of that anchor is gone or can have no more
+	 * links.  So the new name replaces the anchor.
 	 */
 	apply->n_anchors += !anchor->group;
 	free(anchor->dir);

@@ -1,6 +1,6 @@
 /*
- * windex - the workspace index: the result of a scan.  With it, the next scan reads only files that
- * changed.
+ * windex - the workspace index: the result of a scan.  With the index, the next scan reads only the
+ * files that have changed.
  *
  * The index is a cache in the layout of this machine.  A lost index costs time but no data, and an
  * incomplete file counts as absent.  The file is not synced.  After a reboot its checksum is
@@ -56,10 +56,10 @@ struct windex_record {
 };
 
 /*
- * Attributes that the history has but this machine could not set.  Such an attribute is an owner
- * that this user may not set.  It may also be a mode bit or an extended attribute that the file
- * system did not accept.  An override also marks an empty file that stands in for a device node or
- * for a file with unread content.  The override is kept until the file itself is changed.
+ * Attributes that the history has but this machine could not set.  Such an attribute may be an
+ * owner that this user may not set, or a mode bit or an extended attribute that the file system did
+ * not accept.  An override also marks an empty file that stands in for a device node or for a file
+ * with unread content.  The override is kept until the file itself is changed.
  */
 struct windex_override {
 	uint8_t type;

@@ -84,8 +84,8 @@ bool xattrs_is_mark(const char *attr)
 }
 
 /*
- * Whether attr is a mark of overlayfs that has no meaning for the file itself.  Only the mark
- * "opaque" has such a meaning.
+ * Whether attr is a mark of overlayfs other than "opaque".  Only the mark "opaque" has a meaning
+ * for the file itself.
  */
 static bool is_ignored_mark(const char *attr)
 {
