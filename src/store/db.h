@@ -90,8 +90,9 @@ bool db_in_transaction(struct db *db);
 void db_checkpoint(struct db *db);
 /*
  * If 'on' is true, the log is no longer copied into the main file when it gets long.  If 'on' is
- * false, the log is copied again, and a long log is copied at once.  A caller that keeps other
- * processes from writing uses this function, so that they do not wait for the copying.
+ * false, long logs are copied as usual again, and a log that is long already is copied at once.  A
+ * caller that keeps other processes from writing uses this function, so that they do not wait for
+ * the copying.
  */
 void db_defer_checkpoints(struct db *db, bool on);
 /*

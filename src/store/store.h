@@ -32,8 +32,8 @@ enum store_flags {
 extern const char store_schema[]; /* SQL that makes the tables of a store */
 
 /*
- * Open a store.  Returns NULL on error.  db and rootfd, which is the environment's directory, are
- * borrowed and must outlive the store.
+ * Open the store in the environment's directory rootfd.  rootfd and db are borrowed and must
+ * outlive the store.  Returns NULL on error.
  */
 struct store *store_open(int rootfd, struct db *db, unsigned flags, struct err *err);
 /* Close a store, which may be NULL.  Objects that were put and not flushed are lost. */
@@ -75,7 +75,7 @@ void store_flush_ahead(struct store *store);
 /*
  * Make all later puts and flushes fail with the error *why.  The caller uses this after a
  * transaction with a flush was rolled back.  The rows of the flush are gone then, but the store
- * still takes their objects for stored.
+ * still assumes that it has their objects.
  */
 void store_poison(struct store *store, const struct err *why);
 

@@ -82,7 +82,7 @@ struct store {
 	struct store_stats added;
 	/* the part of 'added' that is not in the totals of the database yet */
 	struct store_stats unflushed;
-	/* the appended objects have rows already, so a flush only changes their places */
+	/* a flush only changes places in rows, since the appended objects have rows already */
 	bool moving;
 
 	struct {
@@ -93,7 +93,7 @@ struct store {
 	size_t cache_bytes;
 };
 
-/* The caller of the following functions holds the lock of the store. */
+/* The caller of the following functions must hold the lock of the store. */
 int store_find(struct store *store, const struct object_key *key, struct store_place *place,
 	struct err *err); /* returns 1 if the object is found, 0 if not */
 /*

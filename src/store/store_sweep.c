@@ -70,7 +70,7 @@ struct walk {
 	int fd;
 	uint32_t pack;
 	uint64_t end, next;
-	bool lost; /* after damaged bytes, only records that have a row count */
+	bool lost; /* after damaged bytes, a record counts only if it has a row */
 	uint64_t offset;
 	struct pack_record record;
 	bool has_row;
@@ -484,7 +484,8 @@ static int sweep_any_pack(
 	if (r < 0)
 		return r;
 	/*
-	 * Skip a pack that another process has locked.  No process should have locked a pack now.
+	 * No other process should have locked a pack now.  If one has locked this pack
+	 * nevertheless, skip the pack.
 	 */
 	owned_fd int fd = lock_pack(sweep->store, pack->id, &in_use);
 	if (in_use)
