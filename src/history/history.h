@@ -3,7 +3,7 @@
  *
  * Invariants, which verify.c checks:
  *  1. When a node is added, its tree and everything below the tree are in the store.
- *  2. HEAD of every workspace, and every tag, name an existing node.
+ *  2. Every tag refers to an existing node, and so does the HEAD of every workspace.
  *  3. Every movement of a HEAD is in the journal.  HEAD and its journal entry are written in one
  *     transaction.
  *  4. The ids of deleted nodes stay recorded (table tombstone).  So a node that is missing without
@@ -122,8 +122,9 @@ int history_workspaces(
 	struct history *history, history_workspace_visit visit, void *arg, struct err *err);
 
 /*
- * Record that a live tree is about to be changed to the tree of the given node.  The caller makes
- * the change after this call.  If id is NULL, record that no change is pending any more.
+ * Record that a live tree is about to be changed to the tree of the given node.  The caller must
+ * call this function before it makes the change.  If id is NULL, record that no change is pending
+ * any more.
  */
 int history_set_pending(
 	struct history *history, const char *workspace, const char *id, struct err *err);

@@ -3,8 +3,8 @@
  *
  * The walk reads every object once.  An object states sums, a level and names of each object that
  * it refers to.  These statements are called a claim.  The set of sound objects contains each
- * object together with the claim that was checked.  So another tree that makes the same claim needs
- * no second check.
+ * object together with the claim that was checked.  So if another tree makes the same claim about
+ * an object, the object is not checked again.
  *
  * Objects that are damaged, or that need a damaged object, become the vertices of a graph.  Such
  * objects are few.  Edges lead from a vertex to the damaged objects that its object needs.  After
@@ -194,7 +194,7 @@ void treeproof_damaged(struct treeproof *proof, const struct object_key *key, co
 		(struct fault){ vertex, arena_strdup(&proof->texts, what.data) };
 }
 
-/* Note that the object of the innermost frame needs a damaged object. */
+/* Record that the object of the innermost frame needs a damaged object. */
 static void add_dependency(struct treeproof *proof, uint32_t vertex)
 {
 	mem_grow(&proof->open, &proof->open_cap, proof->n_open);

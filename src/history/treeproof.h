@@ -29,7 +29,7 @@ int treeproof_tree(
 	struct treeproof *proof, const struct hash *tree, uint32_t *damage, struct err *err);
 
 /*
- * Note that a user has a tree with this damage.  The caller numbers the users, and calls this
+ * Record that a user has a tree with this damage.  The caller numbers the users, and calls this
  * function at most once for each of them.
  */
 void treeproof_use(struct treeproof *proof, uint32_t damage, uint32_t user);
