@@ -44,7 +44,7 @@ int watch_fd(const struct watch *watch);
 int watch_read(struct watch *watch, struct err *err);
 
 /*
- * Whether some directories are not watched.  In that case the caller also has to scan the tree when
+ * Whether some directories are not watched.  In that case the caller has to scan the tree even if
  * there was no report.
  */
 bool watch_partial(const struct watch *watch);
