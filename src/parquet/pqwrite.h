@@ -9,7 +9,7 @@
  * The table is complete only after pqwrite_finish.  No function of pqwrite syncs it.
  *
  * A failed call leaves the earlier rows unchanged.  A row that was begun stays begun, so the caller
- * ends it with pqwrite_cancel.
+ * must discard it with pqwrite_cancel.
  */
 #pragma once
 #include <stdint.h>
