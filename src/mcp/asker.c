@@ -19,10 +19,10 @@
 
 #define REPLY_MAX (2 * METHOD_REPLY_MAX)
 
-/* A question that has no reply yet. */
+/* A question that still waits for its reply. */
 struct question {
 	struct question *next;
-	int64_t number;    /* its id on the way to the agent */
+	int64_t number;    /* id of the question in the request to the agent */
 	struct sink *sink; /* NULL: nobody waits for the reply any more */
 	char *id;          /* as JSON */
 	const struct op *op;
@@ -43,7 +43,10 @@ struct asker {
 
 /* ------------------------------------------------------------------- the agent */
 
-/* Write the options of the agent: those of this server, or the host alone. */
+/*
+ * Write the options of the agent as JSON.  An agent of this machine has the options of this server.
+ * The only option for another host is its name.
+ */
 static void write_options(struct json *out, const struct server *server, const char *host)
 {
 	const struct families_options *families = server->families;
@@ -132,7 +135,7 @@ static void free_question(struct question *question)
 	free(question);
 }
 
-/* Collect what an error says: its message, its hint, and the texts of its data. */
+/* Write a reply with the message, the hint and the other texts of an error. */
 static void write_error(struct json *out, const struct jsonread *id, const struct jsonread *error)
 {
 	const struct jsonread *data = error ? jsonread_member(error, "data") : NULL;
@@ -178,7 +181,7 @@ static void send_reply(const struct question *question, struct str line,
 	mcpserver_send(question->sink, &out);
 }
 
-/* Answer all questions of an agent that has ended.  error says why, or is NULL. */
+/* Reply to all questions of an agent that has ended.  'error' has the reason, or is NULL. */
 static void fail_questions(struct asker *asker, const struct jsonread *error)
 {
 	struct question *question;

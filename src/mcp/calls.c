@@ -11,7 +11,7 @@
 #include "owner/loop.h"
 #include "rpc/linereader.h"
 
-#define LINE_BYTES_MAX (2 * REQUEST_RESULT_MAX) /* the document of a result, and its text */
+#define LINE_BYTES_MAX (2 * REQUEST_RESULT_MAX) /* a reply has its result twice */
 
 struct pending {
 	struct task task; /* must be the first member */
@@ -26,7 +26,7 @@ struct pending {
 	struct linereader lines;
 };
 
-/* Returns an id as JSON, to be freed. */
+/* Returns an id as JSON.  The caller frees the text. */
 static char *text_of(const struct jsonread *id)
 {
 	owned(json_release) struct json out = JSON_INIT;
@@ -51,7 +51,7 @@ static void free_if_ended(struct pending *call)
 	mcpserver_answered(server);
 }
 
-/* Reply in place of a process that has ended without a reply. */
+/* Send an error as the reply, because the process has ended without sending a reply. */
 static void make_up_reply(struct pending *call)
 {
 	owned(json_release) struct json out = JSON_INIT;
@@ -74,7 +74,7 @@ static void pass_line(struct pending *call, struct str line)
 	call->sink->send(call->sink, (struct str){ line.ptr, line.len + 1 });
 }
 
-/* Pass on the lines that have arrived.  Stops when the client does not read. */
+/* Pass on the lines that have arrived, until too many bytes wait for the client to read them. */
 static void pass_lines(struct pending *call)
 {
 	enum linereader_found found = LINEREADER_LINE;
@@ -169,7 +169,8 @@ bool calls_are_full(const struct server *server)
 	return n >= CALLS_MAX;
 }
 
-/* End the process of a call.  A command ends as well; a checkout that has begun is completed. */
+/* End the process of a call.  If it runs a command, the command is killed.  A checkout that has
+ * begun is completed first. */
 static void end_call(struct pending *call)
 {
 	call->sink = NULL;

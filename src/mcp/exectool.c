@@ -40,7 +40,7 @@ void exectool_take(struct exectool_output *output, bool is_stderr, struct str by
 	size_t room = HALF - stream->head.len;
 	size_t first = bytes.len < room ? bytes.len : room;
 
-	/* A zeroed struct exectool_output is empty. */
+	/* Set the limits here, so that a zeroed struct exectool_output is valid and empty. */
 	stream->head.max = stream->tail.max = BUF_MAX;
 	output->bytes += bytes.len;
 	buf_add(&stream->head, bytes.ptr, first);
@@ -60,7 +60,7 @@ void exectool_release(struct exectool_output *output)
 	buf_release(&output->err.tail);
 }
 
-/* Write one stream.  Returns the number of bytes that are left out. */
+/* Write the kept bytes of a stream.  Returns the number of bytes that were left out. */
 static uint64_t add_stream(struct json *out, const char *key, const struct exectool_stream *stream)
 {
 	owned(buf_release) struct buf text = BUF_INIT;
@@ -95,7 +95,7 @@ static _Noreturn void run_and_exit(struct request *request, const struct op_cont
 	int *const kept[] = { &reply, &request->out };
 	struct err err = { 0 };
 
-	/* A signal for the command may arrive before the command runs, and waits until then. */
+	/* Keep a signal for the command pending until the command runs. */
 	task_block_signal(SIGUSR1);
 	if (task_set_fds(std, kept, 2, &err) < 0)
 		_exit(1);
@@ -125,7 +125,7 @@ struct running {
 	struct pollfd fds[FDS];
 };
 
-/* Take what a pipe has.  At the end of the stream, the pipe is not waited for any more. */
+/* Read a piece from a pipe.  At the end of the stream, close the pipe. */
 static void take_piece(struct running *running, int which)
 {
 	char bytes[PIECE];
@@ -152,10 +152,10 @@ static void kill_command(const struct running *running)
 }
 
 /*
- * Wait until the child has answered.  What the command printed before it ended is in the pipes by
- * then.  A program that the command left running may hold the pipes open, so the end of the output
- * is not waited for.  Such a program may also print without end, so no more is taken than the pipes
- * can have held.
+ * Wait until the child has answered, and read the output that is in the pipes by then.  This is all
+ * output of the command itself.  Do not wait for the end of the pipes, because a program that the
+ * command has left running may hold them open.  Such a program may also print without end, so no
+ * more is taken than the pipes can have held.
  */
 static int wait_for_answer(struct running *running, struct err *err)
 {
@@ -189,7 +189,7 @@ static int wait_for_answer(struct running *running, struct err *err)
 		       : err_set(err, ERR_SYSTEM, "the process of the command was killed");
 }
 
-/* Make SIGTERM readable from a descriptor, which is returned. */
+/* Returns a descriptor that becomes readable when this process gets SIGTERM. */
 static int watch_end_signal(struct err *err)
 {
 	sigset_t set;

@@ -1,8 +1,8 @@
 /*
- * exectool - runs a command for the tool exec, and keeps what the command prints.
+ * exectool - runs a command for the tool 'exec', and keeps the output of the command.
  *
- * The result of the operation exec says how the command ended.  The result of the tool has the
- * command's output as well.  Of a long output the beginning and the end are kept.
+ * The result of the operation 'exec' says how the command ended.  The result of the tool also has
+ * the output of the command.  If the output is long, only its beginning and its end are kept.
  */
 #pragma once
 #include "mcp/request.h"
@@ -13,9 +13,9 @@ struct exec_request;
 /* The shape (core/schema.h) of the members that exectool_add writes. */
 #define EXECTOOL_SHAPE "stdout:text stderr:text output_left_out:int "
 
-#define EXECTOOL_KEPT ((size_t)64 << 10) /* bytes of each stream: half of them from its end */
+#define EXECTOOL_KEPT ((size_t)64 << 10) /* kept bytes of a stream; half of them are its end */
 
-#define EXECTOOL_QUIET_MS 1000 /* how often progress is told while a command prints nothing */
+#define EXECTOOL_QUIET_MS 1000 /* interval of progress messages without output */
 
 /* One stream of output. */
 struct exectool_stream {
@@ -25,19 +25,20 @@ struct exectool_stream {
 
 struct exectool_output {
 	struct exectool_stream out, err;
-	uint64_t bytes; /* of both */
+	uint64_t bytes; /* number of bytes of both streams */
 };
 
 void exectool_take(struct exectool_output *output, bool is_stderr, struct str bytes);
-/* Tell that the command runs. */
+/* Send a progress message: the command runs. */
 void exectool_tell(struct request *request, const struct exectool_output *output);
 void exectool_release(struct exectool_output *output);
 /* Write the members of EXECTOOL_SHAPE. */
 void exectool_add(struct json *out, const struct exectool_output *output);
 
 /*
- * Run the command in a child of this process, and wait for its end.  *answer becomes the line that
- * an owner would answer (owner/rpc.h).  If this process gets SIGTERM, the command is killed.
+ * Run the command in a child of this process, and wait for its end.  *answer becomes the
+ * answer that the owner of a workspace would send (owner/rpc.h).  If this process gets SIGTERM, the
+ * command is killed.
  */
 int exectool_run(struct request *request, const struct op_context *ctx,
 	const struct exec_request *exec, struct exectool_output *output, struct buf *answer,

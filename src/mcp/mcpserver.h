@@ -14,7 +14,7 @@ struct asker;
 struct pending;
 struct loop;
 
-/* Where the messages to a client go. */
+/* The connection to a client, for messages of the server. */
 struct sink {
 	/* Send one message, which ends with a line feed. */
 	void (*send)(struct sink *sink, struct str message);
@@ -35,7 +35,7 @@ struct server {
 };
 
 void mcpserver_send(struct sink *sink, const struct json *message);
-/* To be called when a request was answered or has ended. */
+/* Must be called after a request was answered, or ended without a reply. */
 void mcpserver_answered(struct server *server);
 
 /* Serve one client on standard input and output until it hangs up or a signal ends the server. */

@@ -1,8 +1,8 @@
 /*
  * outgoing - the JSON-RPC messages that the server of the Model Context Protocol (MCP) sends.
  *
- * Every function writes one whole message, which ends with a line feed.  A message of a client is
- * read by rpc_read (owner/rpc.h), since the control socket has the same form of requests.
+ * Every function writes one whole message, which ends with a line feed.  rpc_read (owner/rpc.h)
+ * reads the messages of clients, because requests on the control socket have the same form.
  */
 #pragma once
 #include "core/errcode.h"
@@ -40,10 +40,10 @@ enum outgoing_level outgoing_level(struct str name);
 /* Write a notification with a text for the log of the client. */
 void outgoing_log(struct json *out, enum outgoing_level level, struct str text);
 
-/* Progress of a request, for which its client has given a token. */
+/* The progress of a request.  The token came with the request. */
 struct outgoing_progress {
 	const struct jsonread *token;
-	double progress, total; /* total 0: not known */
+	double progress, total; /* total is 0 if it is not known */
 	const char *text;
 };
 void outgoing_progress(struct json *out, const struct outgoing_progress *progress);

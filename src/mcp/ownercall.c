@@ -28,7 +28,7 @@ static int send_call(int fd, const struct op *op, const void *given, struct err 
 	return errno ? err_errno(err, "ask the owner of the workspace") : 0;
 }
 
-/* Take the output of a command, which comes as a notification. */
+/* Take the output of a command from a notification of the owner. */
 static void take_output(const struct jsonread *message, struct exectool_output *output)
 {
 	const struct jsonread *params = jsonread_member(message, "params");
@@ -64,7 +64,7 @@ static int take_line(struct request *request, struct str line, struct exectool_o
 	return 0;
 }
 
-/* Read more of the answer.  Until there is more, progress is told. */
+/* Read more of the answer.  Send progress messages while waiting for it. */
 static int read_more(struct linereader *lines, struct request *request, int fd,
 	const struct exectool_output *output, struct err *err)
 {

@@ -11,7 +11,10 @@ struct argument {
 	bool required;
 };
 
-/* A text has {NAME} where the value of an argument goes, and {NAME|...} for a default. */
+/*
+ * In a text, {NAME} stands for the value of the argument NAME.  {NAME|DEFAULT} also gives the value
+ * to use if the argument is missing.
+ */
 static const struct prompt {
 	const char *name, *title, *description;
 	struct argument arguments[ARGUMENTS_MAX + 1];
@@ -80,7 +83,7 @@ void prompt_list(struct json *out, const struct mcp_settings *settings)
 	json_close(out);
 }
 
-/* Add the text with the values of the arguments. */
+/* Add a text, with the values of the arguments in place of their names. */
 static void fill_in(struct buf *out, const char *text, const struct jsonread *given)
 {
 	while (*text) {

@@ -1,4 +1,5 @@
-/* prompt - the prompts of an MCP server: tasks about the history that a person can start. */
+/* prompt - the prompts of an MCP server.  Each is a task about the history, for a person to start.
+ */
 #pragma once
 #include "mcp/request.h"
 

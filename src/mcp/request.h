@@ -1,17 +1,18 @@
 /*
- * request - a request of an MCP client that a process of its own answers.
+ * request - a request of an MCP client, and the process that answers it.
  *
- * The process writes whole messages, each on a line, to a pipe: notifications first, and the reply
- * at the end.  The server passes each line on to the client as it is.
+ * Each request has a process of its own.  The process writes messages to a pipe, each on a line:
+ * first notifications, and at the end the reply.  The server passes the lines on to the client
+ * unchanged.
  */
 #pragma once
 #include "core/arena.h"
 #include "mcp/outgoing.h"
 #include "mcp/toolset.h"
 
-#define REQUEST_RESULT_MAX ((size_t)32 << 20) /* bytes of a result, as of an owner's answer */
+#define REQUEST_RESULT_MAX ((size_t)32 << 20) /* maximum size; the same as CALL_RESULT_MAX */
 
-/* What a server was started with. */
+/* The settings that a server was started with. */
 struct mcp_settings {
 	const char *root; /* the directory of the environment; NULL: there is none */
 	const char *workspace;
@@ -23,21 +24,21 @@ struct request {
 	const struct mcp_settings *settings;
 	const struct jsonread *id;
 	const struct jsonread *params; /* an object, or NULL */
-	const struct tool *tool;       /* for tools/call */
-	const struct jsonread *token;  /* for notifications of progress; NULL: none are wanted */
+	const struct tool *tool;       /* for tools/call: the tool that is called */
+	const struct jsonread *token;  /* token of progress messages; NULL: the client wants none */
 	enum outgoing_level level;     /* less severe messages are not sent */
 	int out;                       /* the pipe */
 	struct arena arena;            /* lives as long as the process */
-	double progress;               /* the progress that was told last */
-	int64_t told_at;               /* the time of that */
+	double progress;               /* number in the last progress message */
+	int64_t told_at;               /* time of the last progress message */
 };
 
-/* Writes a message to the pipe.  If the server is gone, the process ends. */
+/* Write a message to the pipe.  If the server has ended, this process ends as well. */
 void request_send(const struct request *request, const struct json *message);
 void request_log(const struct request *request, enum outgoing_level level, struct str text);
-/* Tell progress, unless less than a tenth of a second has passed since the last one. */
+/* Send a progress message, but at most one every tenth of a second. */
 void request_progress(struct request *request, double done, double total, const char *text);
 /* Reply with an error of the protocol. */
 void request_fail(const struct request *request, int code, const struct err *err);
-/* A text parameter, or NULL if it is missing, is no text or contains a NUL. */
+/* Returns a text parameter, or NULL if it is missing, is not a text, or contains a NUL. */
 const char *request_text(const struct jsonread *params, const char *name);

@@ -9,7 +9,7 @@
 
 #define SCHEME "strata://"
 #define NODE SCHEME "node/"
-#define VALUES_MAX 100 /* of a completion, as MCP demands */
+#define VALUES_MAX 100 /* maximum number of values of a completion, by MCP */
 
 static const struct {
 	const char *uri, *name, *title, *description;
@@ -72,7 +72,7 @@ static void outcome_release(struct outcome *outcome)
 	jsonread_freep(&outcome->result);
 }
 
-/* Run an operation, of whose parameters at most one text is given. */
+/* Run an operation.  'name' and 'value' are the only parameter that is given; name may be NULL. */
 static int run(struct request *request, const struct op *op, const char *name, const char *value,
 	struct outcome *outcome, struct err *err)
 {
@@ -118,7 +118,8 @@ static int hex_digit(char c)
 	return at ? (int)(at - digits) % 16 : -1;
 }
 
-/* Resolve the percent escapes of a text in place.  Returns false if an escape is wrong or is NUL.
+/* Resolve the percent escapes of a text in place.  Returns false if an escape is not valid
+ * or stands for a NUL.
  */
 static bool unescape(char *text)
 {
@@ -192,7 +193,7 @@ static int read_file(struct request *request, const char *uri, const char *where
 	struct str content = STR(""), encoding = STR("");
 	bool truncated = false;
 
-	/* A directory has no content, but a list of entries. */
+	/* The content of a directory is the list of its entries. */
 	if (run(request, &op_cat, "where", where, &file, err) < 0) {
 		struct err first = *err;
 
@@ -316,7 +317,7 @@ static int complete_path(struct request *request, const char *reference,
 	return r;
 }
 
-/* The reference that the client has filled in already; HEAD unless given. */
+/* Returns the reference that the client has filled in already, or HEAD if there is none. */
 static const char *chosen_reference(const struct jsonread *params)
 {
 	const struct jsonread *context = jsonread_member(params, "context");
@@ -342,7 +343,8 @@ void resources_complete(struct request *request)
 	outgoing_begin(&completion.out, request->id);
 	json_open(&completion.out, "completion", '{');
 	json_open(&completion.out, "values", '[');
-	/* A directory that does not exist, for example, has no completions, and is no error. */
+	/* Errors are ignored: for a directory that does not exist, for example, the list is empty.
+	 */
 	if (request->settings->root && (!strcmp(name, "id") || !strcmp(name, "since")))
 		(void)complete_reference(request, &completion, &err);
 	else if (request->settings->root && !strcmp(name, "path"))

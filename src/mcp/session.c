@@ -122,7 +122,7 @@ static void set_level(struct asked *asked)
 
 /* -------------------------------------------------------------------------- lists */
 
-/* Every list fits one page, so no cursor has ever been given out. */
+/* Refuse a request with a cursor.  Every list is one page, so this server gives out no cursors. */
 static bool refuse_cursor(const struct asked *asked)
 {
 	struct err err = { 0 };
@@ -314,7 +314,7 @@ static const struct method *find_method(const char *name)
 	return NULL;
 }
 
-/* Serve a valid message.  Returns false if it has to wait. */
+/* Serve a valid message.  Returns false if the message has to wait. */
 static bool serve(struct asked *asked)
 {
 	const struct method *method = find_method(asked->request.method);
@@ -337,7 +337,8 @@ static bool serve(struct asked *asked)
 	return true;
 }
 
-/* Whether a message is a reply to a request of this server, which sends none. */
+/* Whether a message has the form of a reply.  This server sends no requests, so no reply matters.
+ */
 static bool is_reply(const struct rpc_request *request)
 {
 	return request->whole && jsonread_type(request->whole) == JSONREAD_OBJECT &&

@@ -1,8 +1,8 @@
 /*
  * session - the conversation with one MCP client: from 'initialize' to the end.
  *
- * What needs no work is answered at once.  What runs an operation is given to a process (calls.h),
- * and a question about snapshots to an agent (asker.h).
+ * Some requests need no work and are answered at once.  A request that runs an operation is given
+ * to a process (calls.h).  A question about snapshots is given to an agent (asker.h).
  */
 #pragma once
 #include "mcp/mcpserver.h"

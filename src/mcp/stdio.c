@@ -16,7 +16,7 @@
 #include "rpc/linereader.h"
 #include "rpc/outbox.h"
 
-#define FULL ((size_t)1 << 20) /* so many unread bytes make further messages wait */
+#define FULL ((size_t)1 << 20) /* unread bytes above which further messages wait */
 #define LOOK_MS 200            /* between two looks whether the client still reads */
 
 struct stdio {
@@ -24,14 +24,14 @@ struct stdio {
 	struct server *server;
 	struct session session;
 	int in, out;
-	bool never_waits; /* the input is always ready, such as a file, and cannot be polled */
-	struct loop_event *reading, *writing; /* writing is NULL if the output is a regular file */
+	bool never_waits; /* the input is a file or device that cannot be polled */
+	struct loop_event *reading, *writing; /* writing is NULL if the output cannot be polled */
 	struct loop_event *looking;           /* after the end of the input */
 	struct linereader lines;
 	struct outbox outbox;
 	struct buf waiting; /* a message that has to wait */
 	bool ended;         /* the input has ended */
-	bool lost;          /* the client does not read any more */
+	bool lost;          /* the client has closed its end of the output */
 };
 
 static void stop_if_done(struct stdio *stdio)
@@ -92,7 +92,7 @@ static void refuse_long_line(struct stdio *stdio)
 	mcpserver_send(&stdio->sink, &out);
 }
 
-/* Take the messages that have arrived, until one has to wait. */
+/* Take the messages that have arrived, until one of them has to wait. */
 static void take_lines(struct stdio *stdio)
 {
 	enum linereader_found found = LINEREADER_LINE;
@@ -162,7 +162,8 @@ static void on_answered(void *arg)
 	stop_if_done(arg);
 }
 
-/* Whether an event loop can wait for a descriptor.  A regular file or /dev/null is always ready. */
+/* Whether an event loop can wait for a descriptor.  It cannot wait for a regular file or a device.
+ */
 static bool can_wait(int fd)
 {
 	struct stat st;

@@ -11,7 +11,7 @@
 #include "ops/table.h"
 #include "owner/owner.h"
 
-/* Bytes of the text of a result.  The document of the result has everything. */
+/* Maximum size of the text of a result.  The document of the result is never cut. */
 #define TEXT_MAX ((size_t)100 << 10)
 
 /* ------------------------------------------------------------------------ replies */
@@ -116,7 +116,7 @@ struct toolcall {
 	struct request *request;
 	const struct op *op;
 	const char *workspace;
-	void *given; /* the request of the operation */
+	void *given; /* request struct of the operation */
 	struct exectool_output output;
 	struct json result; /* an object */
 };
@@ -138,8 +138,8 @@ static void on_notice(void *arg, const char *lines)
 }
 
 /*
- * Prepare a command: its parameters must fit together, and it runs under the policy of the server.
- * A variable without a value would be copied from this process, which may have secrets.
+ * Check the parameters of a command, and add the policy of the server.  An environment variable
+ * without a value is refused: the value would come from this process, which may know secrets.
  */
 static int prepare_exec(struct toolcall *call, struct err *err)
 {
@@ -177,7 +177,7 @@ static int read_arguments(struct toolcall *call, struct err *err)
 	return call->op == &op_exec ? prepare_exec(call, err) : 0;
 }
 
-/* Take the answer of an owner, or of the child that ran a command. */
+/* Take the result or the error from the answer of an owner, or of the child that ran a command. */
 static int take_answer(struct toolcall *call, const struct buf *answer, struct err *err)
 {
 	struct str text = { answer->data, answer->len }, message = STR("no reason"), hint;

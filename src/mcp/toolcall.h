@@ -1,8 +1,8 @@
 /*
- * toolcall - performs a tool that is an operation, in the process of its request.
+ * toolcall - performs a call of a tool that is an operation, in the process of the request.
  *
- * If the workspace has an owner, the owner performs what writes (ownercall.h).  The result is given
- * twice: as the document that the output schema describes, and as text.
+ * If the workspace has an owner, the owner performs operations that write (ownercall.h).  The reply
+ * has the result twice: as the document that the output schema describes, and as text.
  */
 #pragma once
 #include "mcp/request.h"
@@ -11,8 +11,8 @@
 void toolcall_run(struct request *request);
 
 /*
- * Reply with the result of a tool, or with a failure of it.  Both are ordinary replies of the
- * protocol: a model should see a failure and its remedy.
+ * Write the reply with the result of a tool, or the reply that says why the tool has failed.  For
+ * the protocol both are results, since errors of the protocol might not be shown to the model.
  */
 void toolcall_write_result(struct json *out, const struct jsonread *id, const struct op *op,
 	struct str members, const struct jsonread *result);

@@ -10,7 +10,7 @@
 #include "ops/table.h"
 #include "query/method.h"
 
-#define PARAMS_MAX 32 /* more than any operation has */
+#define PARAMS_MAX 32 /* no operation has more parameters */
 
 static const char instruction_of_workspace[] =
 	"the workspace, which is a live copy of the environment with a HEAD of its own; "
@@ -44,8 +44,8 @@ static bool is_offered(const struct op *op, const struct tool_rights *rights)
 /* ----------------------------------------------------------------- the parameters */
 
 /*
- * Make the parameters that a client may give: those of the operation without what only a person may
- * give, and one more.
+ * Make the list of the parameters that a client may give.  These are the parameters of the
+ * operation, except for those that only a person may give, and the workspace or the host.
  */
 static void make_params(struct tool *tool, struct arena *arena)
 {

@@ -2,8 +2,8 @@
  * toolset - the operations and query methods that a client of MCP may call.
  *
  * Each tool is an operation of ops/table.h.  Its description, its two JSON Schemas and its
- * annotations come from the struct op.  A tool has one parameter more than its operation: the
- * workspace, or the host that is asked.
+ * annotations come from the struct op.  A tool has one more parameter than its operation: the
+ * name of a workspace, or the name of the host to ask.
  */
 #pragma once
 #include "core/operation.h"
@@ -17,14 +17,14 @@ struct tool {
 	const struct op *op;
 	const char *name;
 	enum tool_kind kind;
-	const struct param *params; /* those that a client may give */
-	size_t where;               /* offset of the workspace or host in the request */
+	const struct param *params; /* the parameters that a client may give */
+	size_t where;               /* offset of that parameter in the request */
 	size_t request_size;
 };
 
-/* What a server lets its clients do. */
+/* Which tools a server offers. */
 struct tool_rights {
-	bool environment; /* there is an environment */
+	bool environment; /* the tools for the environment, which exists */
 	bool adds;        /* tools that only add to the history */
 	bool writes;      /* all tools */
 	bool restores;    /* query methods that restore files */
@@ -35,11 +35,11 @@ struct toolset {
 	struct tool *list;
 	size_t n;
 	struct arena arena;
-	struct str listed; /* the member "tools" of the reply to tools/list, with its name */
+	struct str listed; /* JSON of the reply to tools/list: "tools":[...] */
 };
 
 void toolset_init(struct toolset *set, const struct tool_rights *rights);
 void toolset_release(struct toolset *set);
 const struct tool *toolset_find(const struct toolset *set, struct str name); /* or NULL */
-/* The workspace or the host that a request names, or NULL. */
+/* Returns the workspace or the host that a request names, or NULL if it names none. */
 const char *toolset_where(const struct tool *tool, const void *request);
