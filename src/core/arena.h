@@ -1,8 +1,8 @@
 /*
  * arena - memory for things that are freed together, such as all parts of one request.
  *
- * A piece cannot be freed alone: arena_release frees all memory of an arena.  A zeroed struct arena
- * is empty.
+ * A single piece cannot be freed: arena_release frees all memory of an arena.  A zeroed struct
+ * arena is empty.
  */
 #pragma once
 #include <stddef.h>

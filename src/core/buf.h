@@ -3,8 +3,8 @@
  *
  * The content may be any bytes.  A NUL always follows the content, so that the content can be
  * printed.  When memory runs out, the program ends.  When the content would get longer than max,
- * the buffer becomes "overflowed" instead: it ignores further appends, and the caller checks once
- * at the end.
+ * the buffer becomes "overflowed" instead: it ignores further appends, and the caller checks the
+ * member 'overflowed' once, at the end.
  */
 #pragma once
 #include <stdbool.h>

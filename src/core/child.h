@@ -1,9 +1,9 @@
 /*
  * child - a process that works for this process, and ends when this process ends.
  *
- * Plain fork(2) has three problems.  The child of a killed process goes on although nobody needs
- * it.  The parent may be killed before the child has asked for a signal at the parent's end.  A
- * signal interrupts the parent's wait for the child.
+ * The functions below avoid three problems of plain fork(2).  The child of a killed process goes on
+ * although nobody needs it.  The parent may be killed before the child has asked for a signal at
+ * the parent's end.  A signal interrupts the parent's wait for the child.
  *
  * A child in another PID namespace cannot see whether its parent has changed: see process.h.
  */
@@ -16,9 +16,9 @@
 /* As fork(2); the kernel kills the child when the calling thread ends. */
 pid_t child_fork(void);
 /*
- * Called by a child that plain fork(2) has made.  From now on, the kernel kills the child when the
- * parent's thread ends.  The kernel forgets this when the ids of the child change.  So a child that
- * enters a user namespace calls this function afterwards.
+ * To be called by a child that plain fork(2) has made.  From then on, the kernel kills the child
+ * when the parent's thread ends.  The kernel forgets this when the ids of the child change.  So a
+ * child that enters a user namespace must call this function afterwards.
  */
 void child_die_with(pid_t parent);
 /*
@@ -35,9 +35,9 @@ int child_wait(pid_t pid);
 int child_do(int (*work)(void *arg, struct err *err), void *arg, struct err *err);
 /*
  * As child_do, but the child shares the memory and the descriptors of this process, and this thread
- * waits for the child.  This costs a fraction of child_do, and this process has all descriptors
- * that the child opens.  Use this function for short work in namespaces.  The work must start no
- * process.  The stack of the child has CHILD_VISITOR_STACK bytes.
+ * waits for the child.  This takes a fraction of the time of child_do.  All descriptors that the
+ * child opens are open in this process, too.  Use this function for short work in namespaces.  The
+ * work must start no process.  The stack of the child has CHILD_VISITOR_STACK bytes.
  */
 int child_visit(int (*work)(void *arg, struct err *err), void *arg, struct err *err);
 #define CHILD_VISITOR_STACK 65536

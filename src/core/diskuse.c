@@ -26,7 +26,7 @@ static void add_entry(int dirfd, const char *name, uint64_t mount, struct diskus
 		add_dir(fd, stx.stx_mnt_id, use);
 }
 
-/* Add the entries of the directory fd, which is taken over. */
+/* Add the entries of the directory fd.  The descriptor is taken over. */
 static void add_dir(int fd, uint64_t mount, struct diskuse *use)
 {
 	owned(at_list_closep) DIR *list = at_list_take(fd);

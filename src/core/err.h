@@ -40,8 +40,8 @@ int err_errno(struct err *err, const char *fmt, ...) __attribute__((format(print
 #define err_number(err, number, ...) (errno = (number), err_errno(err, __VA_ARGS__))
 
 /*
- * As err_set with ERR_SYSTEM, and set the errno.  The text of the errno is left out of the message,
- * since it would not help the user.
+ * As err_set with ERR_SYSTEM, but errno_value becomes 'number'.  The message does not have the text
+ * of this errno, since the text would not help the user.
  */
 int err_set_number(struct err *err, int number, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), cold));

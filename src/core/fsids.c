@@ -7,7 +7,7 @@
 
 /*
  * Set the file ids.  The kernel then takes the capabilities for files out of the effective set, so
- * the set is restored.
+ * this function restores the set.
  */
 static int change_fsids(unsigned uid, unsigned gid, struct err *err)
 {

@@ -23,14 +23,14 @@ void json_release(struct json *json)
 }
 
 /*
- * Pass the bytes in the buffer out, which continue the document, to the sink.  Then empty the
- * buffer.
+ * Pass the content of the buffer 'out' to the sink, as the next part of the document.  Then empty
+ * the buffer.
  */
 static void drain_buffer(struct json *json, struct buf *out)
 {
 	/*
-	 * If one large value has overflowed the buffer, bytes are missing, and the document is no
-	 * JSON.
+	 * If one large value has overflowed the buffer, bytes are missing, and the document is not
+	 * valid JSON.
 	 */
 	if (out->overflowed)
 		json->failed = true;
@@ -116,8 +116,7 @@ void json_text(struct json *json, const char *key, const char *text)
 }
 
 /*
- * Append a number in decimal.  With printf, most of the time of writing a document of numbers would
- * be spent in printf.
+ * Append a number in decimal.  With printf, a document of numbers would take much longer to write.
  */
 static void add_digits(struct buf *out, uint64_t value)
 {

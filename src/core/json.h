@@ -9,7 +9,7 @@
  *
  *	json_open(&j, NULL, '{');  json_str(&j, "name", name);  json_close(&j);
  *
- * Inside an array, and at the top, there are no keys: key is NULL.
+ * Values in an array, and the value at the top, have no key: pass NULL as their key.
  */
 #pragma once
 #include <stdbool.h>
@@ -74,14 +74,13 @@ struct json_mark json_mark(const struct json *json);
 void json_rewind(struct json *json, struct json_mark mark);
 /*
  * json_since returns the bytes written since a mark, and json_written returns all bytes.  A NUL
- * follows, which the length does not count.  The writer must have no sink.
+ * follows the bytes, and is not counted in their length.  The writer must have no sink.
  */
 struct str json_since(const struct json *json, struct json_mark mark);
 struct str json_written(const struct json *json);
 /*
- * End a document: write a newline, and pass the rest of the buffer to the sink.  Returns 0.
- * Returns -1 if the document is incomplete, because the sink failed or the buffer reached its
- * maximum.
+ * End a document: write a newline, and pass the rest of the buffer to the sink.  Returns 0, or -1
+ * if the document is incomplete, because the sink failed or the buffer reached its maximum.
  */
 int json_end(struct json *json);
 
@@ -90,9 +89,9 @@ int json_end(struct json *json);
  * of the array that is open in the writer 'whole'.  Another thread can then write these elements
  * into 'part'.  json_add_part inserts them into 'whole' when it is their turn.
  *
- * Before json_part, 'part' is JSON_INIT, or the result of an earlier json_add_part.  The caller
- * releases 'part'.  'first' is true if the elements are the first ones of the array.  There must be
- * at least one element.
+ * Before json_part, 'part' must be JSON_INIT, or must have been passed to json_add_part.  The
+ * caller releases 'part'.  'first' is true if the elements are the first ones of the array.  There
+ * must be at least one element.
  */
 void json_part(struct json *part, const struct json *whole, bool first);
 void json_add_part(struct json *whole, struct json *part);

@@ -260,9 +260,7 @@ static bool parse_word(struct parser *parser, struct jsonread *value)
 
 /* --------------------------------------------------------------- containers */
 
-/*
- * Skip white space, and return the character behind it, which is not consumed, or NUL at the end.
- */
+/* Skip white space.  Returns the next character without consuming it, or NUL at the end. */
 static char next_char(struct parser *parser)
 {
 	while (parser->at < parser->end && memchr(" \t\r\n", *parser->at, 4))

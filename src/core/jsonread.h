@@ -5,9 +5,9 @@
  * A text that is not exactly one JSON value (RFC 8259, UTF-8) is refused, and so is a text that
  * exceeds one of the limits below.  If an object has a key twice, only the last one counts.
  *
- * Strings are read as raw bytes, the reverse of what core/json.h writes: each of the lone
- * surrogates \udc80..\udcff stands for one of the bytes 0x80..0xff.  So a file name that is not
- * UTF-8 is read as the bytes that were written.  Other lone surrogates are refused.  A key is UTF-8
+ * A string becomes raw bytes, which is the reverse of writing it with core/json.h: each of the lone
+ * surrogates \udc80..\udcff becomes one of the bytes 0x80..0xff.  So a file name that is not UTF-8
+ * is read as the bytes that were written.  Other lone surrogates are refused.  A key is UTF-8
  * without NUL.
  */
 #pragma once
@@ -52,11 +52,12 @@ struct jsonread *jsonread_new_nearest(struct str text, struct err *err);
  */
 struct jsonread *jsonread_new_lenient(struct str text, struct err *err);
 #define JSONREAD_NEAREST_MAX 64
-void jsonread_free(struct jsonread *root); /* only for a root from jsonread_new */
+void jsonread_free(struct jsonread *root); /* only for a root, never for a value below it */
 void jsonread_freep(struct jsonread **root);
 
 /*
- * The type of a value.  Each of the next four functions may be called only for a value of its type.
+ * The type of a value.  Each of the next four functions may be called only for a value of the
+ * corresponding type.
  */
 enum jsonread_type jsonread_type(const struct jsonread *value);
 bool jsonread_bool(const struct jsonread *value);

@@ -15,8 +15,8 @@ int library_need(struct library *library, struct err *err)
 #else
 
 /*
- * All libraries share one lock.  The lock is held for long only while a library is loaded, which
- * happens once for each library.
+ * All libraries share one lock.  The lock is held for long only while a library is being loaded,
+ * and each library is loaded only once.
  */
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 

@@ -1,8 +1,9 @@
 /*
- * library - loads a shared library at its first use, so that other commands do not pay for it.
+ * library - loads a shared library at its first use, so that only commands that use it pay for it.
  *
  * A statically linked program cannot load a library, so it is built with LIBRARY_NONE: library_need
- * then always fails.  A static object describes the library, which stays loaded:
+ * then always fails.  A loaded library stays loaded.  The caller describes the library in a static
+ * variable:
  *
  *	#define FUNCTIONS(X) X(some_function) X(other_function)
  *	static struct {
@@ -20,7 +21,7 @@
 
 struct library_function {
 	const char *name;
-	void *place; /* the pointer to set */
+	void *place; /* address of the pointer that gets the function */
 };
 
 #define LIBRARY_POINTER(name) __typeof__(&name) name;
@@ -40,8 +41,8 @@ struct library {
 };
 
 /*
- * Load the library.  If an earlier call has tried that, return its result.  May be called by any
- * thread.  Returns ERR_UNSUPPORTED, with a hint that names the package, when the file or a function
- * is missing or when start returned false.
+ * The first call loads the library.  Later calls return the result of the first one.  May be called
+ * by any thread.  Returns ERR_UNSUPPORTED, with a hint that names the package, when the file or a
+ * function is missing or when start returned false.
  */
 int library_need(struct library *library, struct err *err);

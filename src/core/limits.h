@@ -1,4 +1,4 @@
-/* limits - raise resource limits for strata, and restore them for the programs it runs. */
+/* limits - raise resource limits for strata, and restore them for the programs that strata runs. */
 #pragma once
 
 /*
@@ -10,5 +10,5 @@ void limits_raise(void);
 struct rlimit;
 /* Set *out to the value that a limit had before limits_raise. */
 void limits_original(int resource, struct rlimit *out);
-/* Restore the limits; called in a child before it executes a program. */
+/* Restore the limits.  To be called in a child before the child executes a program. */
 void limits_restore(void);

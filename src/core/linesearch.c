@@ -61,7 +61,8 @@ static size_t class_length(struct str text)
 
 /*
  * Returns the length of the group at the start of a text.  Returns 0 if the group has no end, or
- * contains "(*", "\Q" or any "(?"  except "(?:".  These change how the rest of the pattern is read.
+ * contains "(*", "\Q" or any "(?"  except "(?:".  Such an element changes how the rest of the
+ * pattern is read.
  */
 static size_t group_length(struct str text)
 {
@@ -116,8 +117,8 @@ static bool read_escape(struct reading *reading)
 }
 
 /*
- * Read the next element of a pattern.  Returns false if the element is of a kind that this file
- * cannot judge, so that no text is known to be in every match.
+ * Read the next element of a pattern.  Returns false for '|', for ')', and for an element that this
+ * function does not understand.  If the result is false, no text is known to be in every match.
  */
 static bool read_element(struct reading *reading)
 {
@@ -208,9 +209,9 @@ void linesearch_freep(struct linesearch **search)
 }
 
 /*
- * Find the text that every match contains.  A text with a newline is in no line.  A text with a
- * carriage return may extend into the end of a line.  So a literal pattern is found by its text
- * alone only if it has neither of these characters.
+ * Find the text that every match contains.  A text with a newline is in no line, and a text with a
+ * carriage return may be found partly in a line end.  So a literal pattern is found by its text
+ * alone only if the text has neither character.
  */
 static void find_required(struct linesearch *search, struct str pattern, unsigned flags)
 {

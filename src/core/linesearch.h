@@ -22,7 +22,7 @@ struct linesearch;
 
 struct linesearch_hit {
 	struct str line;   /* the line without its line end */
-	size_t start, end; /* offsets of the match in line */
+	size_t start, end; /* offsets of the match in 'line' */
 };
 
 /* Returns NULL on error. */
@@ -33,9 +33,10 @@ void linesearch_free(struct linesearch *search);
 void linesearch_freep(struct linesearch **search);
 
 /*
- * Find the first line that matches, from the position *at on, where a line must begin.  Returns 1
- * and sets *hit; 0 if no line matches; or ERR_LIMIT if a line takes too many steps to match.  If
- * the result is 1 or ERR_LIMIT, hit->line becomes that line, and *at the position behind it.
+ * Find the first line that matches, at or after the position *at.  A line must begin at *at.
+ * Returns 1 and sets *hit; 0 if no line matches; or ERR_LIMIT if a line takes too many steps to
+ * match.  If the result is 1 or ERR_LIMIT, hit->line becomes that line, and *at the position behind
+ * it.
  */
 int linesearch_next(struct linesearch *search, struct str text, size_t *at,
 	struct linesearch_hit *hit, struct err *err);
@@ -44,7 +45,7 @@ int linesearch_next(struct linesearch *search, struct str text, size_t *at,
 uint64_t linesearch_count(const char *from, const char *to);
 
 /*
- * Put a text that every match of the pattern contains into 'out', which stays empty if no such text
- * is known.  *all becomes true if the pattern consists only of this text.
+ * Set 'out' to a text that every match of the pattern contains.  If no such text is known, 'out'
+ * stays empty.  *all becomes true if the pattern consists only of this text.
  */
 void linesearch_required(struct str pattern, struct buf *out, bool *all);

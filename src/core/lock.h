@@ -1,5 +1,6 @@
 /*
- * lock - lets one process at a time work, by flock on a file that also names the holder.
+ * lock - keeps processes from working at the same time, unless all of them hold a shared lock.  The
+ * lock is a flock(2) on a file that also names the holder.
  *
  * The kernel releases the lock when its descriptor is closed, so a killed holder leaves nothing
  * behind.
@@ -19,10 +20,10 @@
 enum lock_mode { LOCK_SHARED, LOCK_EXCLUSIVE };
 
 /*
- * Take the lock of the file dirfd/name, and wait for it up to wait_ms.  The file is made if it is
- * missing.  Returns the descriptor that holds the lock, or ERR_BUSY with a message that names the
- * holder.  The text in 'what', such as "commit", is stored in the file.  Waiting processes show
- * this text as the work of the holder.
+ * Take the lock of the file dirfd/name.  If another process has it, wait for it up to wait_ms.  The
+ * file is made if it is missing.  Returns the descriptor that holds the lock, or ERR_BUSY with a
+ * message that names the holder.  The holder of an exclusive lock stores the text in 'what', such
+ * as "commit", in the file.  Waiting processes show this text as the work of the holder.
  */
 int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, const char *what,
 	struct err *err);

@@ -1,8 +1,8 @@
 /*
  * mem - allocation that cannot fail.
  *
- * Running out of memory ends the program, here and nowhere else.  A size that came from outside
- * must therefore be compared with a named limit before it reaches these calls.
+ * If memory runs out, these functions end the program; no other code does so.  A size that came
+ * from outside must therefore be compared with a named limit before it is passed to them.
  */
 #pragma once
 #include <stddef.h>

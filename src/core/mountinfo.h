@@ -5,7 +5,7 @@
 /* One mount, with names unescaped. */
 struct mountinfo {
 	char *device; /* device number of the file system, "MAJOR:MINOR" */
-	char *root;   /* the directory of the file system that is mounted */
+	char *root;   /* path of the mounted directory in its file system */
 	char *point;  /* the mount point */
 	char *type;
 	char *source; /* the device, or for ZFS and the like a name of its own; may be "" */

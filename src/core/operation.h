@@ -6,10 +6,10 @@
  * that only the owner of a workspace performs (OP_OWNER) has no function here; the function is in
  * owner/methods.c.
  *
- * There are four interfaces: the command line, the control socket, the query protocol and the
- * Model Context Protocol (MCP).  Each interface fills in a request as the list of parameters says,
- * and turns the result into its output.  ops/op.h runs operations, query/method.h answers queries,
- * and ops/table.h is the table of both.
+ * There are four interfaces: the command line, the control socket, the query protocol and the Model
+ * Context Protocol (MCP).  Each interface fills in a request as the list of parameters says, and
+ * turns the result into its output.  ops/op.h runs operations, query/method.h answers queries, and
+ * ops/table.h is the table of operations and queries.
  */
 #pragma once
 #include "core/param.h"
@@ -39,7 +39,7 @@ enum op_flags {
 struct op {
 	const char *name;
 	const char *summary; /* one line, for people and for models */
-	/* Sentences for a model that follow the summary: when to use the operation, and how. */
+	/* Further sentences after the summary, for a model: when to use the operation, and how. */
 	const char *advice; /* NULL: none */
 	unsigned flags;
 	unsigned access;            /* enum env_access */

@@ -23,7 +23,7 @@ struct job {
 
 struct par {
 	pthread_mutex_t lock;
-	pthread_cond_t work;  /* a job was queued, or stop was set */
+	pthread_cond_t work;  /* a job was queued, or 'stop' was set */
 	pthread_cond_t ended; /* a job ended */
 	struct job queue[QUEUE_SIZE];
 	unsigned head, count;

@@ -1,8 +1,8 @@
 /*
  * par - a few threads and a bounded queue of jobs.
  *
- * One thread submits jobs and waits; the other threads only run jobs.  Until a job is done, no
- * other thread touches its data.
+ * One thread submits jobs and waits; the other threads only run jobs.  Until a job is done, only
+ * the thread that runs it may touch its data.
  */
 #pragma once
 #include <stddef.h>

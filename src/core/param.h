@@ -15,7 +15,7 @@
 
 #define PARAM_PATH_BYTES_MAX 65536
 
-/* Types of values.  The values of a request are read in the order of their types. */
+/* Types of values.  param_read reads the values of a request in the order of this enum. */
 enum param_type {
 	PARAM_TEXT,     /* const char *; NULL when not given */
 	PARAM_FLAG,     /* bool */
@@ -59,7 +59,7 @@ struct param {
 };
 
 /*
- * A row of a list of parameters.  PARAM is for a parameter that has the name of its member in the
+ * A row of a list of parameters.  PARAM is for a parameter with the same name as its member in the
  * request struct, PARAM_AS for a parameter with another name.
  */
 #define PARAM(REQUEST, MEMBER, TYPE, FLAGS, HELP, ...)                                             \
@@ -105,16 +105,16 @@ int param_read(const struct param_reader *reader, const struct jsonread *object,
 /*
  * Write KEY=VALUE pairs as members of the object that is open in 'out'.  The value of a text
  * parameter is written as a string.  Any other value is written as JSON if it can be read as JSON,
- * else as a string. The parameter name is the name of the operation, as in param_reader.  If it is
- * NULL, a key that no parameter has is accepted here, and the reader of the object refuses it.
- * Otherwise such a key is refused here.
+ * else as a string. 'name' is the name of the operation, as in param_reader.  A key that no
+ * parameter has is refused.  But if 'name' is NULL, such a key is written as well, and the reader
+ * of the object has to refuse it.
  */
 int param_add_pairs(const char *name, const struct param *params, const struct param_texts *pairs,
 	struct json *out, struct err *err);
 
 /*
- * Read a list of texts, one text, or an object, whose members become NAME=VALUE. 'key' is the name
- * that messages use.
+ * Read texts from a list of texts, from one text, or from an object, whose members become
+ * NAME=VALUE. 'key' is the name that messages use.
  */
 int param_read_texts(const char *key, const struct jsonread *value, struct arena *arena,
 	struct param_texts *texts, struct err *err);

@@ -28,7 +28,7 @@ static int move_to_free_name(struct place *place)
 }
 
 /*
- * Exchange the names again, and remove the new file, whose inode number is 'made'.  This is called
+ * Exchange the names again, and remove the new file, whose inode number is 'made'.  To be called
  * when the check after the first exchange has found a file that is not the old file.
  */
 static int undo_exchange(const struct place *place, uint64_t made)

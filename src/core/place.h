@@ -1,6 +1,6 @@
 /*
- * place - renames a new file from its temporary name to its own name, without losing a file to
- * which another program has given that name meanwhile.
+ * place - renames a new file from its temporary name to its final name.  If another program has
+ * given the final name to a file meanwhile, that file is not lost.
  *
  * The new file and the old file exchange their names.  Then the old file, which now has the
  * temporary name, is checked once more.  By now no program can open the old file by its former

@@ -21,12 +21,12 @@
 #define DEPTH_LIMIT 250000
 #define HEAP_LIMIT_KIB (32u << 10)
 #define JIT_AFTER ((size_t)256 << 10)
-#define DFA_TEXT_MAX ((size_t)64 << 10) /* the time may grow with the square of this */
+#define DFA_TEXT_MAX ((size_t)64 << 10) /* the time may grow with the square of the length */
 #define DFA_WORKSPACE 4096
 
 struct regex {
 	pcre2_code *code;
-	pcre2_code *dfa_code; /* the pattern for match_dfa; NULL: not possible */
+	pcre2_code *dfa_code; /* the pattern for match_dfa; NULL: match_dfa cannot be used */
 	pcre2_match_data *data;
 	pcre2_match_context *match;
 	size_t seen; /* bytes that the interpreter has searched */
@@ -142,7 +142,7 @@ static void count_for_jit(struct regex *regex, size_t len)
 }
 
 /*
- * Match without backtracking.  This takes a step for each alternative and byte, and does not
+ * Match without backtracking.  This takes one step for each alternative at each byte, and does not
  * support back references.
  */
 static int match_dfa(struct regex *regex, struct str text)

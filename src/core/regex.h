@@ -12,7 +12,7 @@
 enum regex_flags {
 	REGEX_IGNORE_CASE = 1 << 0,
 	REGEX_LITERAL = 1 << 1, /* the pattern is a plain string */
-	REGEX_LINES = 1 << 2,   /* the text has many lines: '^' and '$' match at each of them */
+	REGEX_LINES = 1 << 2,   /* the text has many lines: '^' and '$' match at each line */
 };
 
 #define REGEX_PATTERN_MAX 65536
@@ -34,7 +34,7 @@ void regex_freep(struct regex **regex); /* for owned() */
  * there is no match; or ERR_LIMIT.
  *
  * When backtracking reaches the match limit, the text is matched again without backtracking (DFA).
- * This finds the longest match instead of the first.  If the pattern does not allow this, or if the
+ * A DFA finds the longest match instead of the first.  If a DFA cannot match the pattern, or if the
  * text is long, the result is ERR_LIMIT.
  *
  * A pattern in UTF-8 matches only valid UTF-8.  Invalid bytes are skipped, and the text between

@@ -94,9 +94,9 @@ static bool remove_emptied(struct walk *walk, int dirfd, const char *name, int f
 		if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
 			return gone(walk);
 		/*
-		 * A directory was moved to the top while this directory was listed.  The listing
-		 * misses such a directory if its entry is before the position that the listing has
-		 * reached.  Another pass finds it.
+		 * If this directory is the top of the tree, directories may have been moved into it
+		 * while it was listed.  The listing misses a directory whose entry is at a place
+		 * that the listing had already passed.  Another pass finds it.
 		 */
 		if (errno != ENOTEMPTY || (walk->raised == raised && ++passes == PASSES_MAX))
 			return note_kept(walk, errno);

@@ -23,7 +23,7 @@ enum resolve_links {
 };
 
 /*
- * Open path, which must be relative and without ".." (otherwise -EXDEV).  Returns an owned
+ * Open a path, which must be relative and without ".." (otherwise -EXDEV).  Returns an owned
  * descriptor.
  */
 int resolve_open(int dirfd, const char *path, int flags, enum resolve_links links);

@@ -16,7 +16,7 @@
 
 /* Write an object with name, description, read_only, destructive, request and result. */
 void schema_write(struct json *out, const char *key, const struct op *op);
-/* Write only the schema of a request with these parameters, which are NULL if there are none. */
+/* Write only the schema of a request with these parameters.  NULL: there are none. */
 void schema_request(struct json *out, const char *key, const struct param *params);
-/* Write only the schema of the result.  more is the shape of further members, or NULL. */
+/* Write only the schema of the result.  'more' is the shape of further members, or NULL. */
 void schema_result(struct json *out, const char *key, const struct op *op, const char *more);

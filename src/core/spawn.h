@@ -16,8 +16,8 @@ struct spawned {
 };
 
 /*
- * Start the program at path.  argv ends with NULL.  'streams' has the descriptors for the program's
- * stdin, stdout and stderr.  Fails if the program cannot be executed.
+ * Start the program whose path is 'path'.  argv ends with NULL.  'streams' has the descriptors for
+ * the program's stdin, stdout and stderr.  Fails if the program cannot be executed.
  */
 int spawn_start(const char *path, const char *const *argv, const int streams[3],
 	struct spawned *spawned, struct err *err);

@@ -62,8 +62,8 @@ static inline struct str str_trim(struct str text, struct str blanks)
 }
 
 /*
- * Take the text before the first byte "end" off *text, and drop that byte.  If there is no such
- * byte, the whole text is taken.
+ * Returns the part of *text before the first byte 'end', and removes this part and the byte from
+ * *text.  If there is no such byte, all of *text is returned and removed.
  */
 static inline struct str str_take_until(struct str *text, char end)
 {

@@ -14,7 +14,7 @@
 
 #define STUB_VALUE "1"
 #define STUB_VALUE_MAX 8
-#define HOLD_MS 1000 /* a process that removes a stub has it locked for microseconds */
+#define HOLD_MS 1000 /* to remove a stub, a process locks it only for microseconds */
 
 int stub_mark(int fd)
 {
@@ -32,7 +32,7 @@ bool stub_has_size(const struct statx *stx)
 
 /*
  * Whether a file may be a stub, as far as its attributes show.  Few other files have the time and
- * size of a stub, so the mark has to be read for few of them.
+ * size of a stub, so the mark has to be read for few files.
  */
 static bool may_be_stub(const struct statx *stx)
 {

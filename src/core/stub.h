@@ -1,9 +1,10 @@
 /*
  * stub - a name that exists only so that something can be mounted on it.
  *
- * A policy protects names that do not exist yet.  The kernel can only protect a name by a mount,
- * and a mount needs an existing file or directory.  So an empty file or directory is made, and
- * removed when the program has ended.  Captures ignore stubs.
+ * A policy can protect a name that does not exist yet.  The kernel can protect a name only by a
+ * mount, and a mount needs an existing file or directory.  So strata makes an empty file or
+ * directory, and removes it when the program has ended.  Stubs do not count as changes that a
+ * program has made.
  *
  * One stub is not empty: .git/commondir.  If this file exists, git reads it.  So the stub has the
  * line ".", which means the same to git as a missing file.
@@ -13,10 +14,10 @@
  * that is a directory, the time of the directory changes, and the directory is no longer a stub.
  * sandbox/mountstub.h makes and removes stubs.
  *
- * Plans of several environments may need the same stub, in a directory of the host that all of them
- * have bound.  So each plan holds a shared lock of flock(2) on the stub itself, and a stub is
- * removed only under an exclusive lock.  A program of a sandbox cannot take that lock, since the
- * plan of this sandbox holds the stub.
+ * Several sandboxes may need the same stub, in a directory of the host that all of them have bound.
+ * So strata keeps a shared flock(2) on the stub for each sandbox, and removes a stub only under an
+ * exclusive lock.  A program in a sandbox cannot take the exclusive lock, because of the shared
+ * lock for this sandbox.
  */
 #pragma once
 #include <stdbool.h>
@@ -42,13 +43,13 @@ bool stub_is(int dirfd, const char *name, const struct statx *stx);
 /* Whether an absolute path leads to no file, or only to a stub of another program's policy. */
 bool stub_or_nothing(const char *path);
 /*
- * Hold an open stub, so that no other process removes it.  Returns 0, 1 if the stub has been
- * removed meanwhile, or -EBUSY if another program keeps the lock.
+ * Hold an open stub, so that no other process removes it.  Returns 0 on success, 1 if the stub has
+ * been removed meanwhile, or -EBUSY if another program keeps the lock.
  */
 int stub_hold(int fd);
 /*
- * Whether no other process holds an open stub.  If so, none can hold it until stub_let_go is
- * called. This process no longer holds the stub in either case.
+ * Lock an open stub for this process alone, until stub_let_go.  Returns false if another process
+ * holds the stub.  Whatever the result, this process no longer has the shared lock of stub_hold.
  */
 bool stub_claim(int fd);
 void stub_let_go(int fd);

@@ -250,8 +250,8 @@ struct glob {
 #define GLOB_DEPTH_MAX 500
 
 /*
- * The patterns that follow an alternative in braces: first the rest behind its closing brace, then
- * the rest behind the next outer braces, and so on.
+ * The patterns that follow an alternative in braces: first the text behind the closing brace, then
+ * the text behind the closing brace of the next outer braces, and so on.
  */
 struct rest {
 	struct str pattern;
@@ -362,8 +362,8 @@ static bool alternative_length(struct glob *glob, struct str pattern, size_t *le
 }
 
 /*
- * Match a pattern that starts with '{'.  Returns false if the brace is not closed.  Such a brace is
- * an ordinary character.
+ * Match a pattern that starts with '{', and set *verdict.  Returns false if the brace is not
+ * closed, and so is an ordinary character.
  */
 static bool match_braces(struct glob *glob, struct str pattern, const struct rest *rest, size_t at,
 	enum verdict *verdict)

@@ -243,9 +243,9 @@ static struct box met_at(ptrdiff_t x, ptrdiff_t y)
 
 /*
  * Returns the number of the outermost diagonal that round d visits on the negative side of the
- * middle diagonal.  The parameter edge is the number of diagonals that the box has on that side.
- * While d is at most this number, the outermost diagonal is -d.  In each later round, one more of
- * the outer diagonals has come to the edge of the box, and is left out.
+ * middle diagonal.  'edge' is how many diagonals the box has on that side.  While d <= edge, the
+ * outermost diagonal is -d.  Each later round stays one diagonal further inside, since one more of
+ * the outer diagonals has come to the edge of the box.
  */
 static ptrdiff_t outermost(ptrdiff_t d, ptrdiff_t edge)
 {
@@ -253,9 +253,9 @@ static ptrdiff_t outermost(ptrdiff_t d, ptrdiff_t edge)
 }
 
 /*
- * Called when each search has done REACH steps and the searches have not met.  Returns the gap
- * between the furthest points of the two searches.  The furthest point of a search is the point
- * with the most lines behind it.
+ * To be called when each search has done REACH steps and the searches have not met.  Returns the
+ * gap between the furthest points of the two searches.  The furthest point of a search is the point
+ * up to which the search has passed the most lines.
  */
 static struct box gap_between(const struct search *search, struct box box)
 {

@@ -1,11 +1,11 @@
 /*
  * textdiff - line diffs by Myers' O(ND) algorithm with a limit on its cost, and unified output.
  *
- * Both contents are in memory as a whole; callers limit their sizes first.  Lines that both
- * contents have at the beginning or at the end are trimmed.  Lines that only one content has are
- * set aside.  If the diff needs more than TEXTDIFF_COST_MAX edit steps, the rest becomes one
- * replaced block.  Such a diff is correct, although not minimal, and the time stays linear on any
- * input.
+ * Both contents are in memory as a whole, so the caller must limit their sizes.  Lines that both
+ * contents have at the beginning or at the end are not compared, and neither are lines that only
+ * one content has.  If the other lines need more than TEXTDIFF_COST_MAX edit steps, those that have
+ * not been compared by then become one replaced block.  Such a diff is correct, although not
+ * minimal, and the time stays linear on any input.
  */
 #pragma once
 #include <stdbool.h>
@@ -30,8 +30,8 @@ size_t textdiff_hunks(struct str a, struct str b, struct textdiff_hunk **hunks);
 /*
  * Append a unified diff, or nothing if the contents are equal.  The parameter context is the number
  * of unchanged lines around each change.  The headers are "--- NAME" and "+++ NAME" with the names
- * as given, so the caller quotes them.  A last line without a newline is followed by "\ No newline
- * at end of file", as diff(1) prints it.
+ * as given, so the caller must quote them.  A last line without a newline is followed by "\ No
+ * newline at end of file", as diff(1) prints it.
  */
 void textdiff_unified(struct buf *out, struct str a, struct str b, const char *name_a,
 	const char *name_b, size_t context);

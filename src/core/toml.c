@@ -91,7 +91,10 @@ static bool take_line_break(struct toml *toml)
 	return true;
 }
 
-/* The length of the character at the start of the text; 0 if no string or comment may have it. */
+/*
+ * The length of the character at the start of the text; 0 if the character is not allowed in
+ * strings and comments.
+ */
 static size_t character(struct str text)
 {
 	unsigned char c = text.len ? (unsigned char)*text.ptr : 0;
@@ -159,7 +162,7 @@ static int read_escape(struct toml *toml, struct buf *out, struct err *err)
 	return 0;
 }
 
-/* Read a string, which begins here with this quote. */
+/* Read the string that begins here with this quote. */
 static int read_string(struct toml *toml, char quote, struct str *text, struct err *err)
 {
 	owned(buf_release) struct buf out = BUF_INIT;

@@ -18,7 +18,7 @@
 #include "core/str.h"
 
 #define TOML_SIZE_MAX ((size_t)1 << 20)
-#define TOML_NAMES_MAX 8    /* names of one key or header, which have dots between them */
+#define TOML_NAMES_MAX 8    /* names of one key or header, with dots between them */
 #define TOML_DEPTH_MAX 8    /* lists inside each other */
 #define TOML_ITEMS_MAX 4096 /* values of one list */
 
@@ -52,7 +52,7 @@ struct toml {
 	struct arena *arena;
 };
 
-/* Begin with a text, which must stay as it is.  ERR_LIMIT if it is too long. */
+/* Begin to read a text, which must stay unchanged.  Returns ERR_LIMIT if the text is too long. */
 int toml_init(struct toml *toml, struct str text, struct arena *arena, struct err *err);
 /* Get the next item.  Returns 1, 0 at the end, or negative. */
 int toml_next(struct toml *toml, struct toml_item *item, struct err *err);

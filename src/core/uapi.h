@@ -27,8 +27,8 @@ struct uapi_xattr_args {
 #endif
 
 /*
- * A flag of a seccomp listener (Linux 6.6): a process that is woken runs at once, on the same
- * processor.
+ * A flag of a seccomp listener (Linux 6.6): when a traced process and the process with the listener
+ * wake each other, the woken process runs at once, on the same processor.
  */
 #ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)

@@ -68,8 +68,8 @@ static struct moment moment_of(int64_t instant)
 static bool to_instant(struct moment moment, int64_t *instant)
 {
 	/*
-	 * Before the epoch, count from the next whole second, since the whole second below
-	 * INT64_MIN ns would overflow.
+	 * A moment before the epoch is counted from the next whole second: for INT64_MIN ns, the
+	 * whole second below would overflow.
 	 */
 	if (moment.sec < 0) {
 		moment.sec++;
@@ -188,7 +188,7 @@ static bool scan_number(const char **p, int64_t *value)
 	return count && count <= NUMBER_DIGITS_MAX && scan_digits(p, count, value);
 }
 
-/* Scan the digits after a decimal point of seconds, as nanoseconds. */
+/* Scan the digits of a fraction of a second.  *nsec becomes the fraction in nanoseconds. */
 static bool scan_fraction(const char **p, int64_t *nsec)
 {
 	int count = 0;
@@ -284,7 +284,10 @@ static bool scan_offset(const char **p, int64_t *offset)
 	return true;
 }
 
-/* Scan hh:mm[:ss[.fraction]] and an optional offset, and add them to *moment, which is midnight. */
+/*
+ * Scan hh:mm[:ss[.fraction]] and an optional offset, and add them to *moment.  Before the call,
+ * *moment must be midnight.
+ */
 static bool parse_clock(const char *p, struct moment *moment)
 {
 	int64_t hour, minute, second = 0, nsec = 0, offset = 0;

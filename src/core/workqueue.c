@@ -21,8 +21,8 @@ static size_t rounded(size_t len)
 }
 
 /*
- * Note that a thread waits for this number, if no thread waits for a smaller one.  The caller has
- * locked the mutex.
+ * Record 'number' as the awaited number, unless a thread already waits for a smaller one.  The
+ * caller must have locked the mutex.
  */
 static void note_awaited(struct workqueue *queue, uint64_t number)
 {
@@ -51,9 +51,9 @@ static void wake_waiters(struct workqueue *queue)
 /*
  * Do the next item.
  *
- * The order matters in which the members 'done' and 'awaited' are accessed.  A waiter writes
- * 'awaited' and then reads 'done'.  This function writes 'done' and then reads 'awaited'.  So
- * either the waiter sees that its item is done, or this function sees the number of the waiter.
+ * The order of accesses to the members 'done' and 'awaited' matters.  A waiter writes 'awaited' and
+ * then reads 'done'.  This function writes 'done' and then reads 'awaited'.  So either the waiter
+ * sees that its item is done, or this function sees the number of the waiter.
  */
 static void work_on_next(struct workqueue *queue)
 {
@@ -68,7 +68,7 @@ static void work_on_next(struct workqueue *queue)
 
 /*
  * If all items in 'taken' are done, take the items in 'coming'.  Returns whether 'taken' has items
- * left.  The caller has locked the mutex, or is the producer that holds the queue.
+ * left.  The caller must have locked the mutex, or must be the producer that holds the queue.
  */
 static bool take_items(struct workqueue *queue)
 {
@@ -86,8 +86,8 @@ static bool take_items(struct workqueue *queue)
 /* --- functions of the queue's thread --- */
 
 /*
- * Work on the items in 'taken' until all are done or the queue is held.  The caller has locked the
- * mutex.  The mutex is unlocked during the work.
+ * Work on the items in 'taken' until all are done or the queue is held.  The caller must have
+ * locked the mutex.  The mutex is unlocked during the work.
  */
 static void work_on_taken(struct workqueue *queue)
 {

@@ -2,8 +2,8 @@
  * workqueue - one thread that works on items in the order they were added.
  *
  * The producer can hold the queue.  workqueue_hold returns when every item is done, and the thread
- * then stays idle until the next item is added.  Items that the thread has not begun are done by
- * the producer itself, since waking a sleeping thread takes longer.  So the data that the work
+ * then stays idle until the next item is added.  workqueue_hold itself does the items that the
+ * thread has not begun, since waking a sleeping thread takes longer.  So the data that the work
  * touches belongs either to the thread or to the producer that holds the queue, never to both.
  *
  * Items have numbers, which grow from 1.  A producer that does not want to hold the queue waits for
@@ -24,9 +24,10 @@ struct workqueue {
 	void (*work)(void *arg, const void *item);
 	void *arg;
 	/*
-	 * The caller sets the members pause_ns and 'enough' after workqueue_init.  A thread without
-	 * further items first pauses, and only then waits.  During the pause, a producer wakes the
-	 * thread only when 'enough' bytes of items wait.
+	 * The caller may set the members 'pause_ns' and 'enough' after workqueue_init.  When all
+	 * items are done, the thread first pauses for 'pause_ns'.  During the pause, a producer
+	 * wakes the thread only when 'enough' bytes of items wait.  After the pause, any item wakes
+	 * the thread.
 	 */
 	int64_t pause_ns; /* 0: no pause */
 	size_t enough;
@@ -57,12 +58,12 @@ void workqueue_init(struct workqueue *queue, void (*work)(void *arg, const void 
 int workqueue_start(struct workqueue *queue, struct err *err);
 /*
  * Add a copy of an item of len bytes.  The copy is aligned for any type.  If the queue was held,
- * the thread starts to work again.  If more than max bytes are waiting, the queue is held instead,
- * so all items are done on return.  Returns the item's number.
+ * the thread starts to work again.  But if more than max bytes are waiting, this function holds the
+ * queue, so all items are done when it returns.  Returns the item's number.
  */
 uint64_t workqueue_add(struct workqueue *queue, const void *item, size_t len, size_t max);
 
-/* A member of an object that can be in the queue only once at a time. */
+/* A member for objects that can be in the queue only once at a time. */
 struct workqueue_once {
 	_Atomic bool queued;      /* the object is in the queue, and its work has not begun */
 	_Atomic unsigned pending; /* times queued, minus times the work has ended */
@@ -74,8 +75,8 @@ struct workqueue_once {
  */
 void workqueue_add_once(struct workqueue *queue, struct workqueue_once *once, size_t max);
 /*
- * Called by the work function: returns the member that was added.  From now on, the object can be
- * added again.  The work function ends with workqueue_end_once.
+ * To be called at the beginning of the work function.  Returns the member that was added.  From now
+ * on, the object can be added again.  At its end, the work function must call workqueue_end_once.
  */
 struct workqueue_once *workqueue_begin_once(const void *item);
 void workqueue_end_once(struct workqueue_once *once);
@@ -90,7 +91,7 @@ uint64_t workqueue_last(struct workqueue *queue);
 /* Whether all items up to this number are done. */
 bool workqueue_is_done(struct workqueue *queue, uint64_t number);
 void workqueue_wait(struct workqueue *queue, uint64_t number);
-/* Make queue->event readable when all items up to this number are done. */
+/* From now on, queue->event becomes readable when all items up to this number are done. */
 void workqueue_ask(struct workqueue *queue, uint64_t number);
 
 /* Hold the queue and end its thread.  From now on the producer does the work. */

@@ -7,8 +7,8 @@
 #include "core/mem.h"
 
 /*
- * At level 1, an ingest spends most of its time on reading and hashing.  Level 3 would save about
- * five percent more on source trees and take about twice the time.
+ * When files are stored at level 1, reading and hashing take most of the time.  Level 3 would save
+ * about five percent more on source trees and take about twice the time.
  */
 #define LEVEL 1
 

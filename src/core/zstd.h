@@ -49,7 +49,7 @@ struct zstd_in *zstd_in_new(void);
 /*
  * Expand the next piece of a frame, and pass the expanded bytes to the function 'sink'.  A negative
  * result of 'sink' is returned.  Otherwise, the result is 1 when the frame is complete, and 0
- * before that.  Bytes after the end of the frame are ERR_CORRUPT.
+ * before that.  If bytes follow the end of the frame, the result is ERR_CORRUPT.
  */
 int zstd_in_add(struct zstd_in *stream, const void *bytes, size_t len,
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err), void *arg,
