@@ -12,9 +12,9 @@
  *	length of the footer, 4 bytes, little-endian
  *	"PAR1"
  *
- * Both columns are required and not nested.  So no value is null.  A page begins with its values,
- * and lacks the levels that Parquet uses for nulls and lists.  A column chunk is one page.  The
- * footer has the offset of each page header.  Bytes between column chunks are unused.
+ * Both columns are required and not nested.  So no value is null, and the pages have none of the
+ * levels that Parquet uses for nulls and lists.  A column chunk is one page.  The footer has the
+ * offset of each page header.  Bytes between column chunks are unused.
  *
  * The numbers below are those of parquet.thrift in apache/parquet-format.
  */

@@ -18,8 +18,8 @@ struct pqread;
 struct pqread *pqread_open(int fd, struct err *err);
 /*
  * Set the directory for temporary files, which is borrowed.  Snappy cannot expand large contents in
- * pieces, so they are expanded as a whole.  This is done in a file without a name in the directory,
- * or in memory if no directory is set.
+ * pieces, so they are expanded as a whole.  This is done in an unnamed file in the directory, or in
+ * memory if no directory is set.
  */
 void pqread_spool(struct pqread *table, int dirfd);
 uint64_t pqread_rows(const struct pqread *table);

@@ -25,7 +25,7 @@
 #define PIECE (16 * PQSNAPPY_FRAGMENT)
 
 /*
- * A column chunk: the offset of its page header, and its sizes with and without compression.  Both
+ * A column chunk: the offset of its page header, and its sizes before and after compression.  Both
  * sizes include the page header.
  */
 struct chunk {

@@ -8,8 +8,8 @@
  *
  * The table is complete only after pqwrite_finish.  No function of pqwrite syncs it.
  *
- * A failed call leaves the earlier rows unchanged.  A row that was begun stays begun, so the caller
- * must discard it with pqwrite_cancel.
+ * If a call fails, the earlier rows are unchanged.  If a row was begun before the failure, the
+ * caller must discard that row with pqwrite_cancel.
  */
 #pragma once
 #include <stdint.h>
@@ -33,8 +33,8 @@ enum pqwrite_codec {
 struct pqwrite;
 
 /*
- * Begin a table in fd, which is borrowed, empty, seekable and open for writing.  Returns NULL on
- * error.
+ * Begin a table in fd, which is borrowed.  The file must be empty, seekable and open for writing.
+ * Returns NULL on error.
  */
 struct pqwrite *pqwrite_open(int fd, enum pqwrite_codec codec, struct err *err);
 /* Write one row with all of its content. */

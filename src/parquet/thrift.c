@@ -138,8 +138,8 @@ size_t thrift_get_list(
 		count = cursor_varint(&in->in);
 	item->type = first & 0x0f;
 	/*
-	 * A list cannot have more items than bytes are left, since every item has at least one
-	 * byte.
+	 * The number of items cannot exceed the number of remaining bytes, since every item has at
+	 * least one byte.
 	 */
 	if (in->in.bad || count > cursor_left(&in->in))
 		return mark_bad(in);

@@ -18,7 +18,7 @@
  * The functions for writing write to a struct buf, which remembers an overflow.  The functions for
  * reading use a cursor, which remembers an error, so the caller checks in.bad only at the end.  The
  * functions for reading refuse structs that are nested deeper than THRIFT_DEPTH, and lists with
- * more items than bytes are left.
+ * more items than the number of remaining bytes.
  */
 #pragma once
 #include "core/bytes.h"
@@ -42,8 +42,9 @@ enum thrift_type {
 };
 
 /*
- * The number that an item of a list has in place of a field's id.  The item belongs to the list
- * that was begun last.  No field has this id, since ids begin at 1 in Parquet.
+ * Items of a list have no id.  The functions below take or return this number in place of the id
+ * for an item of the list that was begun last.  No field has this id, since ids begin at 1 in
+ * Parquet.
  */
 #define THRIFT_ITEM 0
 
@@ -93,8 +94,8 @@ bool thrift_next(struct thrift_in *in, struct thrift_field *field);
 int64_t thrift_get_int(struct thrift_in *in, const struct thrift_field *field);
 struct str thrift_get_bytes(struct thrift_in *in, const struct thrift_field *field);
 /*
- * Begin a list, and return the number of its items.  Each item is then read like a field, with
- * *item as the field.
+ * Begin a list, and return the number of its items.  To read an item, call the function for its
+ * type, with 'item' as the field.
  */
 size_t thrift_get_list(
 	struct thrift_in *in, const struct thrift_field *field, struct thrift_field *item);
