@@ -36,7 +36,7 @@ size_t chunk_cut(const void *bytes, size_t len)
 	pthread_once(&once, fill_gear);
 	/*
 	 * A cut before the average size needs more zero bits in the hash than a cut after that
-	 * size. So the sizes of chunks stay near the average.
+	 * size.  So the sizes of chunks stay near the average.
 	 */
 	for (; i < middle; i++) {
 		hash = (hash << 1) + gear[p[i]];

@@ -7,7 +7,7 @@
  * than after that size, so sizes stay near the average.
  *
  * The table of the hash is generated from a constant.  The table is part of the format: another
- * table would cut the same file at other places, and so change its name.
+ * table would cut the same file at other places, and so change the hash of the file.
  */
 #pragma once
 #include <stddef.h>

@@ -43,8 +43,8 @@
 #define SHRINK_SHARE 8
 #define SHRINK_STEP "512"
 /*
- * A database of up to this many bytes may be rewritten as a whole.  This VACUUM takes about 50 ms,
- * during which no other process can write.
+ * A database of up to this many bytes may be rewritten as a whole with VACUUM.  That takes about 50
+ * ms, during which no other process can write.
  */
 #define REMADE_MAX ((int64_t)4 << 20)
 #define AUTO_VACUUM_INCREMENTAL 2 /* value of PRAGMA auto_vacuum */
@@ -68,8 +68,8 @@ struct db {
 };
 
 /*
- * The errno of the last failed attempt to open a file for writing, for example because the disk is
- * full.  After such a failure, SQLite opens the file for reading and forgets the errno.
+ * The errno of the last failed attempt to open a file for writing.  Such an attempt fails, for
+ * example, when the disk is full.  SQLite then opens the file for reading and forgets the errno.
  */
 static _Thread_local int open_errno;
 static _Thread_local bool made_file; /* a file was made since the last sync of a directory */
@@ -126,8 +126,8 @@ static bool is_log(int fd)
  * empty, too.  A sync of a file that was overwritten costs half as much as a sync of a file that
  * has grown.
  *
- * SQLite syncs the next header before the frames behind it.  After a crash before that sync, the
- * log is either complete or empty.
+ * SQLite syncs the next header before it writes frames behind that header.  If a crash comes before
+ * the sync, the log on disk either still has its old header, and is complete, or is empty.
  */
 static int empty_log(int fd)
 {
@@ -195,8 +195,9 @@ static void watch_calls(void)
 }
 
 /*
- * Returns the errno of the system call that failed.  SQLite does not always return the errno, but
- * it keeps the last errno of each file that it has open.
+ * Returns the errno of the system call that failed inside SQLite.  SQLite does not always return
+ * the errno, but it keeps the last errno of each file that it has open.  The parameter 'last' must
+ * be the value of errno right after the call of SQLite.
  */
 static int system_errno(struct db *db, int last)
 {
@@ -210,8 +211,8 @@ static int system_errno(struct db *db, int last)
 	if (!error)
 		(void)sqlite3_file_control(db->handle, NULL, SQLITE_FCNTL_LAST_ERRNO, &error);
 	/*
-	 * SQLite has no errno of a journal that is closed already.  So the parameter last, which is
-	 * the value of errno after the call, is used if it means that the disk is full.
+	 * SQLite has no errno of a journal that is closed already.  So 'last' is used if it means
+	 * that the disk is full.
 	 */
 	if (!error && (last == ENOSPC || last == EDQUOT))
 		error = last;
@@ -273,8 +274,8 @@ static int after_commit(void *arg, sqlite3 *handle, const char *name, int pages)
 }
 
 /*
- * Keep the log when the last connection closes.  Making, copying and removing the log for each
- * small commit would take four of the six syncs of that commit.
+ * Keep the log when the last connection closes.  Otherwise a process with one small commit would
+ * make, copy and remove the log, which would take four of its six syncs.
  *
  * A long log has a disadvantage.  The first process that opens the database reads all of the log,
  * even the part that has been copied.  So db_close empties a long log.  Emptying costs two syncs in

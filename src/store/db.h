@@ -42,8 +42,8 @@ int db_exec(struct db *db, const char *sql, struct err *err);
  *
  *	i int64_t   t const char * (NULL binds null)   b const void *, size_t   n null
  *
- * Returns NULL on error.  The query is in use until db_step returns 0 or negative, or until db_done
- * is called.  A query that is in use cannot be started again.
+ * Returns NULL on error.  The query is in use until db_step returns 0 or a negative error, or until
+ * db_done is called.  A query that is in use cannot be started again.
  */
 struct db_query *db_query(struct db *db, struct err *err, const char *sql, const char *types, ...);
 /*
@@ -97,8 +97,8 @@ void db_checkpoint(struct db *db);
 void db_defer_checkpoints(struct db *db, bool on);
 /*
  * Return free pages to the file system in short transactions, if there are many free pages.  The
- * function pause is called between two transactions, so that other processes can write.  A failure
- * is not reported, since it only wastes space.
+ * function 'pause' is called between two transactions, so that other processes can write.  A
+ * failure is not reported, since it only wastes space.
  */
 void db_shrink(struct db *db, void (*pause)(void *arg), void *arg);
 /*

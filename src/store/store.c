@@ -686,8 +686,8 @@ static int insert_rows(struct store *store, struct err *err)
 			(int64_t)row->place.offset, (int64_t)row->place.stored,
 			(int64_t)row->place.raw);
 		/*
-		 * If another process has already inserted a row for the same object, the copy of
-		 * this process has no row, and gc will remove the copy.
+		 * If another process has already inserted a row for the same object, the copy that
+		 * this process has stored gets no row, and gc will remove that copy.
 		 */
 		if (r >= 0 && !db_changed(store->db)) {
 			store->unflushed.objects--;

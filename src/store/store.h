@@ -100,12 +100,13 @@ int store_rest(struct store *store, struct err *err);
  *
  * A writer that was killed during its commit may have left rows in the log.  No process that has
  * the database open sees these rows.  After the last of these processes has closed the database,
- * the log is read again, and the rows appear.  So a file that has no rows may be removed only after
- * a call of store_seal.  No process may write to the store during the call.
+ * the log is read again, and the rows appear.  So a caller that removes files because the database
+ * has no rows for them must call store_seal first.  No process may write to the store during the
+ * call.
  */
 int store_seal(struct store *store, struct err *err);
 
-/* ---- maintenance: the caller keeps other writers out, or sets 'begin' and 'end' ---- */
+/* ---- maintenance: the caller must keep other writers out, or set 'begin' and 'end' ---- */
 
 struct store_sweeper {
 	/* Returns whether an object is needed.  This function must not use the store. */
@@ -148,6 +149,7 @@ int store_verify(struct store *store, struct store_verify *verify, struct err *e
 
 /*
  * Insert rows for intact records that have none, and delete the rows of damaged records.  Damaged
- * packs are copied to quarantine/ first.  *rescued and *dropped are set to the numbers of objects.
+ * packs are copied to quarantine/ first.  *rescued is set to the number of rows that were inserted
+ * or corrected, and *dropped to the number of deleted rows.
  */
 int store_repair(struct store *store, uint64_t *rescued, uint64_t *dropped, struct err *err);

@@ -82,7 +82,7 @@ struct store {
 	struct store_stats added;
 	/* the part of 'added' that is not in the totals of the database yet */
 	struct store_stats unflushed;
-	/* a flush only changes places in rows, since the appended objects have rows already */
+	/* a flush only updates the place in each row, since its objects have rows already */
 	bool moving;
 
 	struct {
@@ -97,8 +97,8 @@ struct store {
 int store_find(struct store *store, const struct object_key *key, struct store_place *place,
 	struct err *err); /* returns 1 if the object is found, 0 if not */
 /*
- * Returns the place of an object from a row of a query.  The given column is the pack.  The three
- * columns after it are offset, stored and raw.
+ * Returns the place of an object from a row of a query.  'column' must be the number of the column
+ * with the pack.  The three columns after that one must be offset, stored and raw.
  */
 struct store_place store_row_place(struct db_query *query, int column);
 /* Returns the descriptor of a pack's file, which is borrowed. */
@@ -121,8 +121,8 @@ void store_sync_abandon(struct store *store);
 /* Move all rows of the table "fresh" to the table "object". */
 int store_settle(struct store *store, struct err *err);
 /*
- * Move as many rows out of "fresh" as fit into a short transaction.  Returns 1 if more rows are
- * left.
+ * Move as many rows out of "fresh" as fit into a short transaction.  Returns 1 if "fresh" still has
+ * rows.
  */
 int store_settle_some(struct store *store, struct err *err);
 /* Start a pack with a number greater than all others, instead of continuing the newest pack. */
@@ -173,7 +173,7 @@ void store_record_release(struct store_record *record);
  */
 bool store_record_header(int fd, uint64_t offset, uint64_t end, struct pack_record *record);
 /*
- * Read the record at offset into *record.  Returns NULL if the record is intact, else a text that
+ * Read the record at 'offset' into *record.  Returns NULL if the record is intact, else a text that
  * describes the damage.
  */
 const char *store_record_read(int fd, uint64_t offset, uint64_t end, struct store_record *record);

@@ -28,7 +28,7 @@ struct repair {
 	struct store *store;
 	struct store_packs packs;
 	uint64_t rescued, dropped;
-	struct store_record record; /* the record that the scan of a pack has reached */
+	struct store_record record; /* the record of a pack that was read last */
 	struct store_record other;  /* the record at the place that a row refers to */
 };
 
@@ -104,7 +104,7 @@ static bool has_same_bytes(int a, int b, uint64_t len)
 	return true;
 }
 
-/* Whether quarantine/ has a file with the first len bytes of this pack from an earlier repair. */
+/* Whether an earlier repair has put the first len bytes of this pack into quarantine/. */
 static bool is_quarantined(int dirfd, const char *name, int fd, uint64_t len)
 {
 	struct err ignored;
@@ -348,8 +348,8 @@ static int repair_pack(
 	if (r < 0)
 		return r;
 	/*
-	 * The pack was left by a writer that was killed before its first flush.  gc will remove the
-	 * pack.
+	 * A pack that is not in the database and has no intact record was left by a writer that was
+	 * killed before its first flush.  gc will remove the pack.
 	 */
 	if (!scan.known && !scan.records)
 		return 0;

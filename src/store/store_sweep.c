@@ -2,7 +2,7 @@
  * Removes dead objects.  Each pack is swept by itself, in steps.  The store is consistent after
  * each step:
  *
- *	1. The rows of its dead objects are deleted, a limited number in one transaction.
+ *	1. The rows of the pack's dead objects are deleted, a limited number in one transaction.
  *	2. If enough of the pack is dead, its live records are copied into a new pack and synced.
  *	   Their rows are then changed to the new place, a limited number in one transaction.
  *	3. The row of the pack is deleted in the last of these transactions.  Then the file of the
@@ -18,14 +18,13 @@
  * Pack numbers are never reused, since a reader may still have the old file with the number open.
  * So the pack with the greatest number stays, even if it is empty.
  *
- * Other processes must not write while rows are deleted.  The same holds while files are removed
- * that the database does not have.  This work is done in short slices.  Between two slices other
- * processes may write.  The objects that those processes refer to are marked as live before the
- * next slice.
+ * Other processes must not write while the sweep deletes rows, or removes files that the pack table
+ * lacks.  So the sweep does this work in short slices, between which other processes may write.
+ * Before the next slice, the caller marks the objects that those processes refer to as live.
  *
- * Other processes may write while live records are copied and their rows are moved.  The sweep has
- * locked the pack, so no process appends to it.  No other process deletes or moves rows of the
- * pack.  So the counts of the pack stay true.
+ * Other processes may write while the sweep copies live records and moves their rows.  No process
+ * appends to the pack, since the sweep has locked it, and no other process deletes or moves rows of
+ * the pack.  So the numbers that were counted for the pack stay right.
  */
 #include <fcntl.h>
 #include <sys/file.h>
@@ -418,7 +417,8 @@ static int sweep_pack(struct sweep *sweep, const struct store_pack *pack, int fd
 /* ------------------------------------------------------------------ the store */
 
 /*
- * Remove a pack that is not in the pack table.  Its lock was free, so a killed writer has left it.
+ * Remove a pack that is not in the pack table.  Its lock was free, so a killed writer has left the
+ * pack.
  */
 static int remove_orphan(
 	struct store *store, uint32_t pack, int fd, uint64_t *freed, struct err *err)
