@@ -48,17 +48,17 @@ int content_list_open(struct content_list *list, const void *bytes, size_t len, 
 int content_list_next(struct content_list *list, struct content_piece *piece, struct err *err);
 
 /*
- * Pass the content of a file to the callback sink, in order.  The passed part begins at 'offset'
- * and has at most 'length' bytes.  For a hole, the sink gets NULL as bytes.  The sink returns 0, or
- * a negative value to stop the reading.  In the second case content_read returns that value.
+ * Pass at most 'length' bytes of a file's content, beginning at 'offset', to the callback 'sink',
+ * in order.  For a hole, the sink gets NULL as bytes.  If the sink returns a negative value, the
+ * reading ends, and content_read returns that value.  Otherwise the sink must return 0.
  */
 typedef int (*content_sink)(void *arg, const void *bytes, uint64_t len, struct err *err);
 int content_read(struct store *store, const struct entry *file, uint64_t offset, uint64_t length,
 	content_sink sink, void *arg, struct err *err);
 
 /*
- * Pass length bytes of an open file to the callback sink, beginning at offset.  The sink gets fewer
- * bytes if the file ends earlier.  The string name is for error messages.
+ * Pass 'length' bytes of an open file to the callback 'sink', beginning at 'offset'.  The sink gets
+ * fewer bytes if the file ends earlier.  The string 'name' is for error messages.
  */
 int content_fd_read(int fd, const char *name, uint64_t offset, uint64_t length, content_sink sink,
 	void *arg, struct err *err);
@@ -71,9 +71,9 @@ int content_fd_sparse(int fd, const char *name, uint64_t offset, uint64_t length
 /* A content_sink that appends the bytes to arg, which is a struct buf.  A hole becomes zeros. */
 int content_append(void *arg, const void *bytes, uint64_t len, struct err *err);
 
-/* Append at most max bytes from the start of a file to *out.  A hole becomes zeros. */
+/* Append at most 'max' bytes from the start of a file to *out.  A hole becomes zeros. */
 int content_load(struct store *store, const struct entry *file, uint64_t max, struct buf *out,
 	struct err *err);
 
-/* Write the whole content of a file to fd, which is an empty file.  Holes stay holes. */
+/* Write the whole content of a file to fd, which must be an empty file.  Holes stay holes. */
 int content_write(struct store *store, const struct entry *file, int fd, struct err *err);

@@ -30,7 +30,7 @@ static int read_extent(int fd, const char *name, uint64_t from, uint64_t to, con
 	return 0;
 }
 
-/* Returns the end of the hole that begins at offset.  The last hole ends where the file ends. */
+/* Returns the end of the hole that begins at 'offset'.  The last hole ends where the file ends. */
 static uint64_t hole_end(int fd, uint64_t offset)
 {
 	off_t data = lseek(fd, (off_t)offset, SEEK_DATA);

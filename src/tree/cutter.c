@@ -57,8 +57,8 @@ int cutter_filled(struct cutter *cutter, size_t len, struct err *err)
 	cutter->have += len;
 	cutter->total += len;
 	/*
-	 * Fewer than CHUNK_MAX bytes stay uncut, since the bytes after them may change the places
-	 * of the cuts.
+	 * Fewer than CHUNK_MAX bytes stay uncut, since it depends on the bytes after them where the
+	 * next cut is.
 	 */
 	return cut_window(cutter, CHUNK_MAX, err);
 }

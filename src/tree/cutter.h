@@ -29,7 +29,7 @@ void cutter_release(struct cutter *cutter);
  * set to the number of bytes that fit there, which is never 0.
  */
 char *cutter_room(struct cutter *cutter, size_t *room);
-/* Called after len bytes were put at the address that cutter_room returned. */
+/* Must be called after the caller has put len bytes at the address that cutter_room returned. */
 int cutter_filled(struct cutter *cutter, size_t len, struct err *err);
 /* Add len bytes to the run.  The bytes are copied to the window, in as many parts as necessary. */
 int cutter_add(struct cutter *cutter, const void *bytes, size_t len, struct err *err);

@@ -18,9 +18,10 @@
  *
  * Every entry has exactly one encoding, so equal directories have equal hashes.
  *
- * The link group of a hard-linked file is the sum of entry_path_hash over all its names in the
- * tree.  So the numbers depend only on the tree, and not on where the tree is read.  When a name is
- * added or removed, the number changes in the entries of all names, so a diff shows them all.
+ * The link group of a hard-linked file is a number: the sum of entry_path_hash over all names of
+ * the file in the tree.  So the number depends only on the tree, and not on where the tree is read.
+ * When a name is added or removed, the number changes in the entries of all names, so a diff shows
+ * all of them.
  */
 #pragma once
 #include <stdbool.h>
@@ -72,8 +73,8 @@ struct entry {
 
 void entry_encode(const struct entry *entry, struct buf *out);
 /*
- * Decode an entry, whose strings point into the decoded bytes.  Returns ERR_CORRUPT if the bytes
- * are not exactly what entry_encode writes.
+ * Decode an entry.  Its strings point into the encoded bytes.  Returns ERR_CORRUPT if the bytes are
+ * not exactly what entry_encode writes.
  */
 int entry_decode(struct cursor *in, struct entry *entry, struct err *err);
 

@@ -40,7 +40,7 @@ struct slot {
 	enum slot_kind kind;
 	uint32_t dir;    /* row of the directory that begins or ends */
 	bool from_ended; /* the entry is of the directory whose END has just left the ring */
-	bool save;       /* record changed and must be written back */
+	bool save;       /* the record has changed and must be written back */
 	bool drop;       /* the file vanished, so its entry is left out */
 	bool unread;     /* the file could not be read, which does not end the capture */
 	struct entry entry;
@@ -130,7 +130,7 @@ static int read_failed(struct slot *slot, int error, struct err *err)
 }
 
 /*
- * Read a file of size bytes as one blob.  Returns 1 if the file has become longer, 0 if not, or a
+ * Read a file of 'size' bytes as one blob.  Returns 1 if the file has become longer, 0 if not, or a
  * negative error.
  */
 static int read_whole(struct slot *slot, int fd, uint64_t size, struct err *err)
@@ -279,9 +279,9 @@ static bool may_be_mapped(const struct slot *slot, const struct statx *stx)
  * Read the content of a file.  Returns 1, or 0 if the file changed during each try, or a negative
  * error.  With the result 0, the slot has the content that was read last.
  *
- * Pages are protected after the first stat.  So the content that is read includes every write
- * through a mapping before the protection.  Every such write after the protection changes the times
- * of the file.
+ * If a program may have the file mapped, its pages are write-protected after the first stat
+ * (mapped.h).  Until then, what the program writes to the mapping becomes part of the content that
+ * is read.  After that, each such write changes the times of the file.
  */
 static int read_content(struct slot *slot, int fd, struct err *err)
 {
@@ -426,7 +426,7 @@ static int retire_entry(struct ingest *in, struct slot *slot, struct err *err)
 		return err_context(err, "'%s'", slot->name);
 	}
 	/*
-	 * The tree gets no entry for this record.  The flag makes the next capture read the file.
+	 * A dropped entry is not added to the tree.  The flag makes the next capture read the file.
 	 */
 	if (slot->drop)
 		slot->record.flags |= WINDEX_UNHASHED;

@@ -120,9 +120,9 @@ static bool may_become_writable(const struct search *search, const char *line)
 
 /*
  * Add the file of the tree that a path of /proc/PID/maps leads to.  The parameter ino is the inode
- * number that the kernel shows for the mapped file.  Returns false if the file at this path has
- * another inode number, since the path may then belong to other mounts.  (An overlay shows another
- * inode number for a file from its lower layer, too.)
+ * number that the kernel shows for the mapped file.  Returns true if the file at this path has that
+ * inode number.  Otherwise another file may be the mapped one, since the process may have other
+ * mounts.  (An overlay, too, shows another inode number for a file from its lower layer.)
  */
 static bool add_path(struct search *search, const char *path, uint64_t ino)
 {
@@ -144,13 +144,12 @@ static bool add_path(struct search *search, const char *path, uint64_t ino)
 /*
  * Add the file of a mapping, which is a line of /proc/PID/maps.
  *
- * The file is found by its path.  If the path does not exist any more or belongs to other mounts,
- * the inode number is used.  If the tree is the upper directory of an overlay, the inode numbers in
- * the overlay differ from those in the tree.  So a mapping in the overlay may be a mapping of any
- * file of the tree.
+ * The file is found by its path.  If add_path returns false for the path, the inode number is used.
+ * If the tree is the upper directory of an overlay, however, the inode numbers in the overlay
+ * differ from those in the tree.  So any file of the tree may be the mapped one.
  *
  * On file systems where stores leave a trace (mapped.h), the device is not compared, since btrfs
- * shows a device that no file of the subvolume has.  So an inode number may belong to a file of
+ * shows a device that no file of the subvolume has.  So the inode number may be that of a file on
  * another file system.  This does no harm: at worst, the pages of one more file are protected.
  */
 static void add_mapping(struct search *search, char *line)

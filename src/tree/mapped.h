@@ -1,10 +1,10 @@
 /*
  * mapped - files of a live tree that programs have mapped into their memory for writing.
  *
- * A store through a mapping changes the times of a file only if the page was clean and
- * write-protected.  Further stores to the same page leave no trace while the page is dirty.  On a
- * file system that writes pages back, at_protect_pages protects the pages of a file before the file
- * is read.  So the next store changes the times of the file.  On other file systems (tmpfs,
+ * A store is a write to mapped memory.  It changes the times of the file only if the page was clean
+ * and write-protected.  Further stores to the same page leave no trace while the page is dirty.  On
+ * a file system that writes pages back, at_protect_pages protects the pages of a file before the
+ * file is read.  So the next store changes the times of the file.  On other file systems (tmpfs,
  * overlayfs, FUSE) stores may leave no trace.  On those file systems each capture reads a mapped
  * file as long as it is mapped, and once more after that.
  *
@@ -28,8 +28,8 @@ struct mapped_tree {
 	int live;   /* the directory; borrowed, like the other descriptors */
 	int inside; /* root directory of programs that see the tree as their root; -1: none */
 	/*
-	 * programs of the machine can open files of the tree by its path; false: programs see the
-	 * tree only through an overlay
+	 * any program of the machine can open the files by the path of the tree; false: programs
+	 * see the tree only through an overlay
 	 */
 	bool open;
 	int own; /* the environment, which is left out if it is in the tree; -1: none */
@@ -41,7 +41,7 @@ struct mapped_file {
 	uint64_t ino;
 	char *path; /* path in the tree; NULL: the name is gone or left out */
 	/* Set only where stores leave no trace: */
-	/* a number that changes when a thread of a program that maps the file has run */
+	/* a number that changes when a program that maps the file has run */
 	uint64_t work;
 	bool unknown; /* it is not known whether a thread of such a program has run */
 };

@@ -14,7 +14,7 @@
 
 struct renames_item {
 	uint64_t key; /* made from the content hash; 0: never part of a rename */
-	/* index of the next entry that is not below this one; set by the caller */
+	/* index of the next entry that is not below this one; the caller must set it */
 	uint32_t end;
 	int32_t match;      /* index of the match in the other list; -1: none */
 	bool below_match;   /* a directory above this entry was renamed as a whole */
@@ -30,8 +30,8 @@ struct renames_list {
 /* Add an entry, and return its index.  The path is not copied, and may be empty. */
 size_t renames_add(struct renames_list *list, const struct entry *entry, struct str path);
 /*
- * Set the content hash of an entry.  Two entries with the same hash are a match.  If hash is NULL,
- * the entry gets no match.
+ * Set the content hash of an entry.  Two entries with the same hash are a match.  If 'hash' is
+ * NULL, the entry gets no match.
  */
 void renames_set_hash(struct renames_item *item, const struct hash *hash);
 /*

@@ -58,6 +58,6 @@ struct report {
 void report_release(struct report *report);
 void report_add(struct report *report, enum report_kind kind, struct str path, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-/* Add all counts and items of 'from' to report. */
+/* Add all counts and items of *from to *report. */
 void report_merge(struct report *report, const struct report *from);
 const char *report_kind_name(enum report_kind kind); /* for example "unreadable" */

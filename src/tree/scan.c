@@ -191,7 +191,7 @@ static int open_place(struct scan_walker *w, struct scan_place *dir)
 
 /*
  * Open a directory as open_place does, if that is necessary.  The directory is not opened if its
- * names are known from the old index and none of its files must be looked at.
+ * names are known from the old index and no file in it has to be looked at.
  */
 static int enter_place(struct scan_walker *w, struct scan_place *dir)
 {
@@ -295,8 +295,8 @@ static void call_helpers(struct scan_state *state, struct helpers *helpers)
 }
 
 /*
- * Read directories until none is left.  If helpers is not NULL, this thread may start other
- * threads, which are noted in helpers.
+ * Read directories until none is left.  If 'helpers' is not NULL, this thread may start other
+ * threads, which are noted in *helpers.
  */
 static void walk_directories(struct scan_state *state, struct helpers *helpers)
 {
@@ -397,9 +397,9 @@ static void number_link_groups(struct scan *scan)
 }
 
 /*
- * Mark the parent of each dirty directory as dirty.  The tree of an adopted directory has changed,
- * too.  So the parent of an adopted directory also becomes dirty, except when the parent itself was
- * adopted.
+ * Mark the parent of each dirty directory as dirty.  The tree of an adopted directory
+ * (scan_adopt.h) has changed, too.  So the parent of an adopted directory also becomes dirty,
+ * unless the parent itself was adopted.
  */
 static void carry_dirt_up(struct windex *index)
 {

@@ -40,7 +40,7 @@ struct scan_options {
 	 * list.
 	 */
 	const struct scan_inodes *changed;
-	struct store *store; /* store for the extended attributes, and of the tree to adopt */
+	struct store *store; /* gets the extended attributes; has the tree to adopt */
 	/* remove the stubs that are found, since no program needs them (core/stub.h) */
 	bool drop_stubs;
 	/*
@@ -50,8 +50,8 @@ struct scan_options {
 	bool other_ids;
 	/* the tree that was just written to fd, or NULL; see scan_adopt.h */
 	const struct hash *adopt;
-	const struct applied *applied; /* if 'adopt' is set: the inodes as treeapply left them,
-					* sorted */
+	/* if 'adopt' is set: the inodes as treeapply left them, sorted */
+	const struct applied *applied;
 	/* mapped files, which are read again, since a store to them may leave no trace; or NULL */
 	const struct mapped *mapped;
 	const char *only; /* the only name to look at in the top directory; NULL: all names */
@@ -78,8 +78,8 @@ struct scan {
 };
 
 /*
- * Scan the directory options->fd and fill *scan, which the caller must release on success.  The new
- * index is written to the file of the descriptor spool_take, which this function takes over.
+ * Scan the directory options->fd and fill *scan, which the caller must release on success.  The
+ * function takes over the descriptor spool_take, and writes the new index to its file.
  */
 int scan_run(
 	const struct scan_options *options, int spool_take, struct scan *scan, struct err *err);

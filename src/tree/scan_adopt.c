@@ -13,8 +13,8 @@ static bool is_override_needed(const struct scan_adopt *item)
 }
 
 /*
- * Whether treeapply makes an empty file in place of the file of this entry, if it cannot make the
- * file itself.
+ * Whether treeapply makes an empty file, called a stand-in, when it cannot make the file of this
+ * entry.
  */
 static bool needs_stand_in(const struct entry *entry)
 {

@@ -89,9 +89,9 @@ static int read_names(struct scan_walker *w, int fd)
 }
 
 /*
- * Returns -EACCES if this user has permission to list the directory, but not to search it, so that
- * its files cannot be looked at.  Such a directory counts as unread.  Otherwise the directory would
- * seem to be empty, and its files would seem to be deleted.
+ * Returns -EACCES if this user may list the directory but not stat the files in it, else 0.  The
+ * caller must treat a directory with -EACCES as unread.  If its files were only left out, they
+ * would seem to be deleted.
  */
 static int may_search(struct scan_walker *w, int fd)
 {
@@ -350,8 +350,8 @@ static void scan_subdirectory(struct scan_walker *w, struct scan_place *dir, str
 		merge->adopts ? &merge->adopted : NULL, w->state->index);
 	merge->children.first->covered = merge->covers || dir->covered;
 	/*
-	 * The times of a directory change when a name is added or removed.  So a directory whose
-	 * record has not changed still has the names in the old index.
+	 * The times of a directory change when a name is added or removed.  So if the record of a
+	 * directory has not changed, the directory still has the names that are in the old index.
 	 */
 	merge->children.first->listed = merge->same && options->upper;
 	merge->children.first->quiet =
@@ -414,9 +414,10 @@ static bool is_undisturbed(
 
 /*
  * Handle a name over which another file system is mounted.  That file system is not part of the
- * tree, and hides the file that the tree has there.  So a name that the old list has keeps its old
- * record.  A name that the old list lacks is left out, except for a directory.  Returns 0 if the
- * caller must record the name as an empty directory, else 1.
+ * tree, and hides the file that the tree has there.  If the old list has the name, the old record
+ * is kept.  If not, a directory is recorded as empty, and any other file is left out.  Returns 0 if
+ * the caller must record an empty directory, 1 if the name needs no further work, or a negative
+ * error.
  */
 static int scan_covered(struct scan_walker *w, struct scan_place *dir, const char *cname,
 	struct str name, bool is_dir, struct merge *merge, struct err *err)

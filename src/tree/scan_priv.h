@@ -44,7 +44,7 @@ struct scan_state {
 	const struct scan_options *options;
 	struct windex *index;
 	uint64_t mnt_id;
-	int64_t trusted; /* a file with a ctime before this is not racy */
+	int64_t trusted; /* a record is trusted if its ctime is earlier (windex.h) */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	struct scan_place *stack;

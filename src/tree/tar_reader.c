@@ -11,7 +11,8 @@
  * before the epoch.  libarchive applies the sign only to the seconds, so this file applies the sign
  * to the fraction, too.  If the seconds are 0, as in -0.25, libarchive loses the sign.  So our
  * writer adds to such a member a creation time with the same fraction, here -1.25, and this file
- * looks for the creation time.  Nothing on Linux restores a creation time.
+ * looks for the creation time.  The creation time does no harm, since no program on Linux restores
+ * it.
  *
  * ACLs.  Our archives have each ACL twice: byte for byte as SCHILY.xattr.system.posix_acl_*, and as
  * text (SCHILY.acl.*) for other programs.  If a member has an ACL only as text, this file makes the
@@ -26,7 +27,7 @@
  * End.  libarchive takes the end of the file for the end of the archive.  So an archive that was
  * cut off between two members would look like a complete one with fewer members.  This file
  * requires the end marker.  It detects the marker by libarchive's position: after the marker was
- * read, the position is at least a block further.
+ * read, the position is at least a block behind the end of the last member.
  */
 #include "tree/tar_priv.h"
 
@@ -118,7 +119,7 @@ const char *tar_reader_library(struct err *err)
 
 /*
  * Set the "C" locale until the end of the block, since libarchive keeps the bytes of names only in
- * that locale.  Every function that asks libarchive for a name begins with this macro.
+ * that locale.  Every function that asks libarchive for a name must begin with this macro.
  */
 #define IN_C_LOCALE                                                                                \
 	owned(locale_leave) __attribute__((unused)) locale_t outside_ = uselocale(c_locale)
@@ -528,8 +529,8 @@ int tar_reader_next(struct tar_reader *tar, struct tar_member *member, struct er
 	IN_C_LOCALE;
 	arena_release(&tar->arena);
 	/*
-	 * Skip the rest of the previous member here, so that the position read below is the end of
-	 * that member.
+	 * Skip the rest of the previous member, so that the position in the archive, which is read
+	 * below, is the end of that member.
 	 */
 	if (lib.archive_filter_bytes(tar->archive, 0) > 0 &&
 		lib.archive_read_data_skip(tar->archive) < ARCHIVE_WARN)

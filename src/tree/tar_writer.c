@@ -381,8 +381,8 @@ static void add_records(struct buf *records, const struct tar_member *member, ui
 }
 
 /*
- * Make the map of a sparse file, which precedes its data.  A hole at the end of the file is an
- * empty run in the map.
+ * Make the map of a sparse file.  The map is written before the data of the file.  A hole at the
+ * end of the file is an empty run in the map.
  */
 static void add_map(struct buf *map, const struct tar_member *member)
 {
@@ -408,7 +408,7 @@ static void add_map(struct buf *map, const struct tar_member *member)
 }
 
 /*
- * Fill a numeric field of size bytes, including the NUL at its end.  A number that is too large
+ * Fill a numeric field of 'size' bytes, including the NUL at its end.  A number that is too large
  * becomes 0 here, since a pax record has the number.
  */
 static void set_octal(char *field, size_t size, uint64_t number)

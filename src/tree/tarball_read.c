@@ -22,7 +22,7 @@
 /*
  * The root is the entry with an empty name in directory 0.  The other columns of the table 'entry':
  *
- *	id      of a directory: the value of dir in its entries; of other types: 0
+ *	id      of a directory: the value of 'dir' in the rows of its entries; else 0
  *	path    entry_path_hash
  *	inode   of hard-linked names: a number that they share; else 0
  *	body    the encoded entry, without name, link group and content of a directory
@@ -111,7 +111,7 @@ static struct str split_path(const struct buf *path, struct str *name)
 
 /*
  * Find the row of a name in a directory.  Returns 1, or 0 if the directory has no such name, or a
- * negative error.  If body is not NULL, it gets the encoded entry.
+ * negative error.  If 'body' is not NULL, the encoded entry is written to *body.
  */
 static int find_row(struct tar_import *in, int64_t dir, struct str name, struct row *row,
 	struct buf *body, struct err *err)

@@ -59,9 +59,9 @@ static int64_t member_time(struct tar_export *out, const struct entry *entry)
 }
 
 /*
- * Collect the runs of data in a chunk list that describes size bytes.  *at is the offset in the
- * file up to which runs were collected.  The parameter 'level' is the level that the list must
- * have, or -1 for the top list.
+ * Collect the runs of data in a chunk list that describes 'size' bytes of a file.  *at is the
+ * offset in the file up to which runs were collected.  The parameter 'level' is the level that the
+ * list must have, or -1 for the top list.
  */
 static int gather_extents(struct tar_export *out, const struct hash *hash, uint64_t size,
 	uint64_t *at, int level, struct err *err)
@@ -218,7 +218,7 @@ static int add_first_name(struct tar_export *out, uint64_t group, struct err *er
 /*
  * Write the header of a member.  The first 'ours' xattrs must be written.  The other xattrs are
  * left out if the archive cannot hold them.  Returns 1, or 0 if the member exceeds the limits of an
- * archive even without these xattrs.  A report names what was left out.
+ * archive even without the other xattrs.  A report names what was left out.
  */
 static int write_head(
 	struct tar_export *out, struct tar_member *member, size_t ours, struct err *err)

@@ -121,7 +121,7 @@ static void mark_touched(struct treeapply_dir *dir)
 
 	if (atomic_exchange(&dir->touched, true))
 		return;
-	/* Give a directory of this user write permission, until its attributes are set. */
+	/* If the directory belongs to this user, make it writable until its attributes are set. */
 	if (geteuid() && at_fd_stat(dir->fd, &stx) == 0 && (stx.stx_mode & 0300) != 0300)
 		(void)fchmod(dir->fd, (stx.stx_mode & 07777) | 0700);
 }

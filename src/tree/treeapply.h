@@ -3,9 +3,9 @@
  *
  * Only files that differ are touched.  A file is removed only if A has the file, and the file still
  * looks as in A.  A file that was added or changed meanwhile is left alone and reported.  Contents
- * come from the store.  A file that replaces another is written under a temporary name and renamed
- * over it.  Anything that this machine cannot restore (an owner, a device node, an attribute) is
- * reported, and treeapply goes on.
+ * come from the store.  A file that replaces another file is written under a temporary name, and is
+ * then renamed over the other file.  Anything that this machine cannot restore (an owner, a device
+ * node, an attribute) is reported, and treeapply goes on.
  *
  * After a crash the directory is a mixture of A and B.  To complete the change, scan the directory
  * again, and run treeapply from the scanned tree to B.
@@ -33,8 +33,8 @@ enum treeapply_kind {
 struct treeapply_options {
 	int fd; /* the live directory; borrowed */
 	/*
-	 * With TREEAPPLY_LAYER, fd is an empty directory, and 'from' is the tree below the layer.
-	 * The differences are written in the notation of overlayfs layers.
+	 * With TREEAPPLY_LAYER, fd must be an empty directory, and 'from' must be the tree below
+	 * the layer.  The differences are written in the notation of overlayfs layers.
 	 */
 	enum treeapply_kind kind;
 	struct store *store;

@@ -74,7 +74,7 @@ static inline bool treeapply_in_layer(const struct treeapply_dir *dir)
 	return dir->apply->options->kind == TREEAPPLY_LAYER;
 }
 
-/* Report something about a name in dir.  error is an errno, or 0. */
+/* Report something about a name in dir.  'error' is an errno, or 0. */
 void treeapply_report(struct treeapply_dir *dir, const char *name, enum report_kind kind,
 	const char *what, int error);
 /*
@@ -95,8 +95,8 @@ void treeapply_dir_done(struct treeapply_dir *dir);
 int treeattrs_set(struct treeapply_dir *dir, int dirfd, const char *name, const char *shown,
 	const struct entry *want, struct treeapply_change *changed, struct err *err);
 /*
- * Note a changed inode for the next scan.  'made' is true if the inode is new or is a directory;
- * its old ctime is then not used.
+ * Note a changed inode for the next scan.  The parameter 'made' must be true if the inode is new or
+ * is a directory.  The note then has no old ctime.
  */
 void treeattrs_note(struct treeapply_dir *dir, const struct statx *now,
 	const struct treeapply_change *changed, bool made);

@@ -26,9 +26,9 @@ struct treebuild *treebuild_new(struct store *store);
 void treebuild_freep(struct treebuild **build);
 int treebuild_add(struct treebuild *build, const struct entry *entry, struct err *err);
 /*
- * Finish the directory, and set the content, hash, count and size of its entry, which is dir.  The
- * content is ENTRY_EMPTY, or ENTRY_TREE with the hash of the top node.  Afterwards the builder is
- * empty and can be used again.
+ * Finish the directory, and set the content, hash, count and size of *dir, the entry of the
+ * directory.  The content is ENTRY_EMPTY, or ENTRY_TREE with the hash of the top node.  Afterwards
+ * the builder is empty and can be used again.
  */
 int treebuild_finish(struct treebuild *build, struct entry *dir, struct err *err);
 

@@ -7,9 +7,9 @@
  * directory is not listed.  A directory that could be read in only one of the trees is listed with
  * changed content, without the entries below it.
  *
- * Renames are found by content.  A deleted file and an added file become one 'R' if they have the
- * same content and are not empty.  The same holds for two directories with the same tree; their
- * entries are then not listed.
+ * Renames are found by content.  A deleted file and an added file are listed as one change, a
+ * rename, if they have the same content and are not empty.  Two directories with the same tree are
+ * listed as a rename, too, and the entries in them are not listed.
  */
 #pragma once
 #include "store/store.h"
@@ -49,9 +49,9 @@ struct treediff_counts {
 };
 
 /*
- * Call the callback for each difference between the trees a and b, and count the differences in
- * *counts.  If the callback returns a negative value, the comparison ends, and treediff_run returns
- * this value.  The callback and the pointer counts may be NULL.
+ * Call the callback 'change' for each difference between the trees a and b, and count the
+ * differences in *counts.  If the callback returns a negative value, the comparison ends, and
+ * treediff_run returns this value.  Both 'change' and 'counts' may be NULL.
  */
 int treediff_run(struct store *store, const struct hash *a, const struct hash *b,
 	const struct treediff_options *options,

@@ -56,9 +56,9 @@ static int rebuild(struct store *store, const struct entry *base, struct str nam
 }
 
 /*
- * Build a copy of the directory 'base' in which the entry at 'path' comes from 'source'.  One of
+ * Build a copy of the directory 'base' in which the entry at 'path' comes from 'source'.  Either of
  * the two directories may be NULL.  *out has the attributes of 'base', or those of 'source' if
- * 'base' is NULL.  *keep becomes false if the directory should not exist.
+ * 'base' is NULL.  *keep is set to true if *out is to be an entry of the result, else to false.
  */
 static int graft_dir(struct graft_dir *state, const struct entry *base, const struct entry *source,
 	struct str path, struct entry *out, bool *keep, struct err *err)
@@ -147,8 +147,8 @@ static int open_side(
 }
 
 /*
- * Add the entry for the next name that one of the directories has.  Returns a negative error on
- * failure.
+ * Add the entry for the next name that at least one of the two directories has.  Returns a negative
+ * error on failure.
  */
 static int add_next(struct store *store, struct side *base, struct side *what,
 	struct treebuild *build, struct err *err)

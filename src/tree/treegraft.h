@@ -1,6 +1,5 @@
 /*
- * treegraft - makes a tree that equals another tree except at one path, where it equals a third
- * tree.
+ * treegraft - makes a copy of a tree in which the entry at one path comes from another tree.
  *
  * No file on disk is touched.  The result is only in the store.  treeapply can write it to disk.
  * The directories above the path keep their attributes.

@@ -32,8 +32,8 @@ int treeiter_open(struct treeiter *iter, const struct entry *dir, struct err *er
 /* Read the next entry.  Returns 1, or 0 after the last entry, or a negative error. */
 int treeiter_next(struct treeiter *iter, struct entry *entry, struct err *err);
 /*
- * Skip nodes that come next in both iterators and are equal.  A caller may do this only after it
- * has compared all entries that it has read from both iterators.
+ * As long as the next nodes of both iterators are equal, skip them.  Before the call, the caller
+ * must have compared all entries that it has read from the iterators.
  */
 int treeiter_skip_equal(struct treeiter *a, struct treeiter *b, struct err *err);
 /* Close the open directory, so that treeiter_open can open another one. */
@@ -53,8 +53,9 @@ int treeiter_root(
 int treeiter_top(struct store *store, const struct hash *tree, struct entry *root, struct err *err);
 
 /*
- * Find the entry at a path, whose names are separated by '/', below the root of a tree.  "" and "."
- * are the root.  Returns 1, or 0 if there is no such entry, or ERR_INVALID for a path with "..".
+ * Find the entry at a path below the root of a tree.  The names in the path are separated by '/'.
+ * The paths "" and "." mean the root.  Returns 1, or 0 if there is no such entry, or ERR_INVALID
+ * for a path with "..".
  */
 int treeiter_path(struct treeiter *iter, const struct hash *tree, struct str path,
 	struct entry *entry, struct err *err);

@@ -16,13 +16,14 @@ struct treelinks_member {
 };
 
 /*
- * A part of a link group: either the names of a group of base outside the path, or the names of a
- * group of source inside the path.
+ * A part of a link group of a graft (treelinks.h): either those names of a group in the base tree
+ * that are outside the grafted path, or those names of a group in the source tree that are inside
+ * it.
  */
 struct group {
 	uint64_t id; /* number of the group; for a single file: hash of its path */
 	bool single;
-	/* sum of the path hashes of the remaining members, and number of these members */
+	/* sum of the path hashes of the names in this part, and number of these names */
 	uint64_t sum, count;
 	struct group *joined; /* the outside group that this group becomes part of */
 };
@@ -33,8 +34,9 @@ struct groups {
 };
 
 /*
- * A position in a walk: on the way to the path, inside the path, or elsewhere.  On the way, 'rest'
- * is the part of the path that lies below the position.
+ * A position in a walk over a tree.  'on_way' means that the position is above the grafted path,
+ * and 'rest' is then the path relative to the position.  'inside' means that the position is at the
+ * grafted path or below it.
  */
 struct walk_place {
 	struct str rest;
@@ -47,7 +49,7 @@ struct regroup {
 	struct groups outside, inside;
 	/* The following members describe the current walk. */
 	bool want_inside;
-	/* if a file is on the way to the path, it is going to be replaced, and counts as inside */
+	/* a file above the grafted path counts as inside, since the graft replaces the file */
 	bool gives_way;
 	/* paths at which files are collected even if they have only one name */
 	const struct treelinks_names *also;
@@ -168,8 +170,9 @@ static int collect_names(struct regroup *regroup, const struct entry *entry, uin
 		return 0;
 	}
 	/*
-	 * Skip a directory that cannot contain a wanted name.  Names inside the path are found only
-	 * below the directories on the way to the path.  All names below the path are inside.
+	 * Skip a directory that cannot contain a wanted name.  If names inside the path are wanted,
+	 * only directories on the way to the path can lead to them.  If names outside are wanted, a
+	 * directory at the path or below it has none.
 	 */
 	if (place->inside ? !regroup->want_inside : regroup->want_inside && !place->on_way)
 		return 0;
@@ -240,9 +243,9 @@ static bool are_complete(const struct groups *groups)
 /* ------------------------------------------------------------------ joining */
 
 /*
- * Join groups across the path.  A group of source may have names both inside and outside the path.
- * The names inside are joined to the group that a name outside has in base, if that name is still
- * the same file there.
+ * Join groups across the path.  A group of the source tree may have names both inside and outside
+ * the path.  If a name outside is still the same file in the base tree, the names inside join the
+ * group that this name has in the base tree.
  */
 static void join_groups(struct regroup *regroup, const struct treelinks_names *in_source,
 	const struct treelinks_names *in_base)

@@ -17,9 +17,10 @@
 #include "tree/entry.h"
 
 /*
- * Correct the link groups in a tree after a graft.  'grafted' is the root 'base' with the subtree
- * at 'path' taken from 'source'.  The groups in it still have their old numbers.  Whole trees are
- * read only if a group has names both inside and outside the path.
+ * Correct the link groups in a tree after a graft.  The parameters 'base', 'source' and 'grafted'
+ * are root entries.  'grafted' must be 'base' with the subtree at 'path' taken from 'source'.  Its
+ * groups must still have their old numbers.  The function reads whole trees only if a group has
+ * names both inside and outside the path.
  */
 int treelinks_settle(struct store *store, const struct entry *base, const struct entry *source,
 	struct str path, struct entry *grafted, struct err *err);
@@ -35,7 +36,8 @@ void treelinks_release(struct treelinks_names *names);
 
 /*
  * Correct the groups in the tree of 'root' after a merge in which the tree has lost the names in
- * 'lost'.  The whole tree is read only if a group has lost some but not all of its names.
+ * 'lost'.  The function reads the whole tree only if a group has lost some but not all of its
+ * names.
  */
 int treelinks_settle_lost(
 	struct store *store, struct treelinks_names *lost, struct entry *root, struct err *err);

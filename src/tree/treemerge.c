@@ -14,7 +14,7 @@ struct treemerge_level {
 	uint32_t uid, gid;
 	struct hash xattrs; /* xattrs of the directory, without the opaque mark */
 	bool over;          /* the lower tree has a directory at this path */
-	bool touched;       /* an entry differs from the lower tree's entry of the same name */
+	bool touched;       /* an upper entry was added, or no lower directory is merged */
 	bool lost;          /* an entry hides hard links of the lower tree */
 	struct entry below; /* the directory in the lower tree, without strings */
 	struct treeiter iter;

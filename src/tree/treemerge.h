@@ -34,12 +34,12 @@ struct treemerge {
 	size_t depth; /* number of levels in use */
 };
 
-/* Begin a merge.  If lower is NULL, there is no lower tree. */
+/* Begin a merge.  If 'lower' is NULL, there is no lower tree. */
 int treemerge_init(struct treemerge *merge, struct store *store, const struct hash *lower,
 	bool squashed, struct err *err);
 void treemerge_release(struct treemerge *merge);
 
-/* Enter the directory dir, whose entry is not yet added to its parent. */
+/* Enter the directory dir, whose entry must not have been added to its parent yet. */
 int treemerge_begin(struct treemerge *merge, const struct entry *dir, struct err *err);
 /*
  * Leave the directory that was entered last.  The content, hash, count and size of *dir are set,
@@ -60,17 +60,17 @@ enum treemerge_hides {
  */
 int treemerge_add(struct treemerge *merge, const struct entry *entry, enum treemerge_hides hides,
 	struct err *err);
-/* Add the entry of the directory that has just ended, with the result of treemerge_end. */
+/* Add the entry of the directory that has just ended.  treemerge_end must have completed it. */
 int treemerge_add_ended(struct treemerge *merge, const struct entry *entry, struct err *err);
 
 /*
- * Set the attributes of a root that was not entered, as far as the attributes depend on the lower
- * tree.
+ * Set those attributes of the root that depend on the lower tree.  The root must not have been
+ * entered.
  */
 int treemerge_root(struct treemerge *merge, struct entry *root, struct err *err);
 /*
- * Store the whole tree and set *tree to its hash.  The parameter 'root' is the entry of the root.
- * The root is the directory that ended last, or has not changed.
+ * Store the whole tree and set *tree to its hash.  The parameter 'root' is the entry of the root,
+ * which treemerge_end or treemerge_root must have completed.
  */
 int treemerge_finish(
 	struct treemerge *merge, struct entry *root, struct hash *tree, struct err *err);

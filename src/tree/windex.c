@@ -15,7 +15,7 @@
 #define ROWS_PER_BLOCK 128
 #define ROW_BLOCKS_MAX 524288 /* 64 million directories */
 #define BOOT_ID_LEN 36
-/* a saved index of at most this size is read into memory at once */
+/* a saved index of at most this size is read into memory as a whole */
 #define WHOLE_MAX ((uint64_t)2 << 20)
 
 struct windex_header {
@@ -143,8 +143,8 @@ static void read_whole(struct windex *index)
 }
 
 /*
- * Read bytes of the file.  Returns their number, which is less than len only at the end of the
- * file, or -errno.
+ * Read bytes of the file.  Returns the number of bytes that were read, or -errno.  The number is
+ * less than len only at the end of the file.
  */
 static ssize_t read_at(const struct windex *index, void *out, size_t len, uint64_t offset)
 {

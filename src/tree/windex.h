@@ -16,9 +16,9 @@
  * record is padded to a multiple of 8 bytes.  Directory 0 is a pseudo-directory that contains the
  * root under an empty name.  A parent has a smaller id than its children.
  *
- * A file counts as unchanged if its inode, size, mtime and ctime are as recorded.  The ctime must
- * also be older than the scan that recorded it.  A change after that scan gives the file a later
- * ctime. (This is git's racy rule.)
+ * A file counts as unchanged if its inode, size, mtime and ctime are as recorded.  The recorded
+ * ctime must also be older than the scan that recorded it, so that every change since that scan has
+ * given the file another ctime.  (This is git's racy rule.)
  */
 #pragma once
 #include <stdbool.h>
@@ -95,8 +95,8 @@ struct windex_dir {
 struct windex;
 
 /*
- * Make a new index, which is written to fd.  fd is taken over.  'stamp' is the time in ns when the
- * scan began.
+ * Make a new index, which is written to fd.  The index becomes the owner of fd.  'stamp' must be
+ * the time in ns when the scan began.
  */
 struct windex *windex_new_take(int fd, int64_t stamp);
 /*
@@ -112,14 +112,14 @@ int64_t windex_stamp(const struct windex *index);
 uint32_t windex_dirs(const struct windex *index);
 /*
  * Add a row to a new index.  Only the parent of the row is set.  Returns the id of the row.
- * windex_dir returns the address of a row, which does not change.  Any thread may call both
- * functions.
+ * windex_dir returns the address of a row.  The address does not change while the index is open.
+ * Any thread may call both functions.
  */
 uint32_t windex_add_dir(struct windex *index, uint32_t parent);
 struct windex_dir *windex_dir(struct windex *index, uint32_t id);
 /*
- * Copy a row of a new or saved index to dir.  Returns false if id is out of range or the row cannot
- * be read.
+ * Copy a row of a new or saved index to *dir.  Returns false if id is out of range or the row
+ * cannot be read.
  */
 bool windex_get_dir(struct windex *index, uint32_t id, struct windex_dir *dir);
 

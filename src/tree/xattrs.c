@@ -41,10 +41,10 @@ void xattrs_encode(struct xattr *list, size_t count, struct buf *out)
 }
 
 /*
- * Append the value of one attribute to *values.  Returns its length or -errno.  Most values are
- * short, and the kernel allocates as many bytes as the caller asks for.  So a small buffer is tried
- * first.  The second buffer has room for every value, since the value may grow between the two
- * calls.
+ * Append the value of one attribute to *values.  Returns the length of the value, or -errno.  Most
+ * values are short, and the kernel allocates as many bytes as the caller asks for.  So a small
+ * buffer is tried first.  The second buffer has room for every value, since the value may grow
+ * between the two calls.
  */
 static ssize_t read_value(int dirfd, const char *name, const char *attr, struct buf *values)
 {
@@ -94,8 +94,8 @@ static bool is_ignored_mark(const char *attr)
 
 /*
  * Returns the name under which an attribute of a file in a layer is recorded.  This is the name
- * that programs in the overlay see, or XATTRS_OPAQUE for the opaque mark.  Other marks are left
- * out, and the result is NULL.  'own' is a buffer for the name.
+ * that programs in the overlay see, or XATTRS_OPAQUE for the opaque mark.  For all other marks,
+ * which are left out, the result is NULL.  'own' is a buffer for the name.
  */
 static const char *visible_name(const char *attr, struct str value, char own[XATTRS_NAME_MAX + 1])
 {
@@ -124,7 +124,8 @@ const char *xattrs_escape(const char *attr, char escaped[XATTRS_NAME_MAX + 1])
 
 /*
  * Replace the names of attributes in a layer by the names under which they are recorded.  Returns
- * the number of attributes that are left.  'names' has room for one name for each attribute.
+ * the number of attributes that remain in the list.  'names' has room for one name for each
+ * attribute.
  */
 static size_t translate_names(struct xattr *list, size_t count, char (*names)[XATTRS_NAME_MAX + 1])
 {
@@ -165,8 +166,8 @@ int xattrs_read(int dirfd, const char *name, bool upper, struct buf *out)
 		ssize_t len = read_value(dirfd, name, attr, &values);
 
 		/*
-		 * The attribute was removed meanwhile, or this user may list but not read it, as
-		 * with trusted.*.
+		 * Either the attribute was removed meanwhile, or this user may list it but must not
+		 * read it, as with trusted.*.
 		 */
 		if (len == -ENODATA || len == -EPERM)
 			continue;
