@@ -27,9 +27,9 @@ struct account {
 void account_release(struct account *account);
 
 /*
- * Find an account in this process's /etc/passwd and /etc/group.  The text 'user' is a name or a
- * uid.  A ':' and the name or number of a group may follow.  The account then has only this group.
- * A uid that is not listed gets the group of the same number and the home "/".
+ * Find an account in this process's /etc/passwd and /etc/group.  The text 'user' is "USER" or
+ * "USER:GROUP", and each part is a name or a number.  If GROUP is given, the account has only this
+ * group.  A uid that is not listed gets the group of the same number and the home "/".
  */
 int account_find(const char *user, struct account *out, struct err *err);
 /* As account_find, but 'passwd' and 'group' are the texts of the two files. */
@@ -48,8 +48,8 @@ struct str account_name(struct str passwd, uid_t uid);
 bool account_range(struct str table, struct str name, uid_t uid, uint32_t *first, uint32_t *count);
 
 /*
- * Take one line off *text and split it at ':'.  Returns the number of fields, at most n, or 0 for
- * an empty line, or -1 at the end of the text.
+ * Take one line off *text and split it at ':'.  Returns the number of fields (at most n), 0 for an
+ * empty line, or -1 at the end of the text.
  */
 int account_line(struct str *text, struct str *fields, int n);
 bool account_number(struct str text, uint32_t *number);

@@ -11,7 +11,7 @@
 #include "core/buf.h"
 #include "core/own.h"
 
-#define LIST_MAX ((size_t)1 << 20) /* number of bytes that are read */
+#define LIST_MAX ((size_t)1 << 20) /* further bytes of the list are not read */
 #define RECORD_MIN 8 /* bytes of the shortest record: four texts, none of them empty */
 
 int bindlist_new(struct err *err)
@@ -47,8 +47,8 @@ int bindlist_add(int list, int mnt, const struct bindspecs *binds, struct err *e
 }
 
 /*
- * Take the text up to the next zero byte.  In memory, the bytes of the file end with a zero byte,
- * which also ends a text that was cut off.
+ * Take the text up to the next zero byte.  There must be a zero byte at 'end', because the last
+ * text may have been cut off.
  */
 static const char *take_text(const char **at, const char *end)
 {

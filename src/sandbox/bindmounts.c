@@ -1,10 +1,10 @@
 /*
- * The order of the steps matters:
+ * The order of the steps of bindmounts_enter matters:
  *
- * 1. Make a mount namespace in which the host's mounts can be cloned.  Masks in it cover files that
- *    the clones must not show.  If owners have to be mapped, the mounts below the binds are first
- *    covered with mapped copies.
- * 2. Clone the host's files of each bind.  A descriptor holds each clone, which is not mounted yet.
+ * 1. Make a mount namespace in which the host's mounts can be cloned.  In this namespace, mount
+ *    masks on files that the clones must not show.  If owners have to be mapped, first cover the
+ *    mounts below the binds with mapped copies.
+ * 2. Clone the host's files of each bind.  A clone has a descriptor, and is not mounted yet.
  * 3. Copy the sandbox's mounts, and mount the clones on their mount points in the copy.
  *
  * A mount point is looked up from the root of the sandbox, without following links.
@@ -39,9 +39,10 @@
 #define ATTR_MASK (ATTR_BIND | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY)
 
 /*
- * File systems that the kernel itself provides.  Their files obey the caller's ids in any
- * namespace.  For example, the host's /proc would let a program in the sandbox reach every process
- * of the same user.  Through such a process it would reach the root directory of the host.
+ * File systems of the kernel itself.  A bind of their files is refused, since these files obey the
+ * caller's ids in any namespace.  For example, the host's /proc would let a program in the sandbox
+ * reach every process of the same user.  Through such a process, the program would reach the root
+ * directory of the host.
  */
 static const struct {
 	const char *type;
@@ -123,8 +124,9 @@ static char *join_paths(const char *dir, const char *rest)
 }
 
 /*
- * Find the mount that contains a path: the one with the longest mount point.  If several mounts
- * have this mount point, the last of them contains the path.
+ * Find the mount that contains a path: of all mounts at the path or above it, the one with the
+ * longest mount point.  If several mounts have this mount point, the last of them contains the
+ * path.
  */
 static bool find_mount(const char *path, char *mounts, struct mountinfo *found)
 {
@@ -153,7 +155,8 @@ static void locate_hidden(const char *path, char *mounts, struct hidden *hidden)
 }
 
 /*
- * If a mount shows the hidden directory, cover the directory there.  Other mounts may show it, too.
+ * Cover the hidden directory in 'mount', one of the mounts that may show it.  Does nothing if
+ * 'mount' does not show it.
  */
 static int cover_hidden(const struct mountinfo *mount, const struct hidden *hidden, struct err *err)
 {
@@ -172,7 +175,7 @@ static int cover_hidden(const struct mountinfo *mount, const struct hidden *hidd
 	return cover(place, err);
 }
 
-/* Whether a mount point lies below the directory of a bind. */
+/* Whether a mount point of the host lies below the host's directory of a bind. */
 static bool is_shown(const struct bindspecs *binds, const char *point)
 {
 	for (size_t i = 0; i < binds->n; i++)
@@ -305,8 +308,9 @@ static int refuse_unmapped(int error, const char *host, char *mounts, struct err
 }
 
 /*
- * Make the clone show the owners that files have on disk.  EPERM is no failure if the bind lies
- * below another bind, since the mount of that bind was already mapped.
+ * Make the clone 'tree' show the owners that files have on disk.  EPERM is no failure if bind->host
+ * lies below the host's directory of another bind, since map_submounts has already mapped the
+ * owners there.
  */
 static int map_owners(const struct bindspecs *binds, const struct bindspec *bind, int tree, int ids,
 	const struct buf *mounts, struct err *err)
@@ -322,8 +326,8 @@ static int map_owners(const struct bindspecs *binds, const struct bindspec *bind
 
 /*
  * Clone the host's files for the sandbox.  Restrictions and the mapping of owners must be set here,
- * before the clone is mounted.  The clone includes the mounts below the path, because an ordinary
- * user may not uncover files that a mount of the host covers.
+ * before the clone is mounted.  The clone includes the mounts below the path, because the kernel
+ * does not let an ordinary user uncover files that a mount of the host covers.
  */
 static int clone_host(const struct bindspecs *binds, const struct bindspec *bind, int ids,
 	const struct buf *mounts, struct err *err)
@@ -348,8 +352,8 @@ static int clone_host(const struct bindspecs *binds, const struct bindspec *bind
 /* -------------------------------------------------------------- mount points */
 
 /*
- * Whether the mount point lies in an earlier bind.  If it does and is missing, it must not be made,
- * since the new file would be on the host.
+ * Whether the mount point of bind number 'which' lies in a bind that precedes it in the list.  Such
+ * a mount point must not be made if it is missing, since the new file would be on the host.
  */
 static bool is_in_bind(const struct bindspecs *binds, size_t which)
 {

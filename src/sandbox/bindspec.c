@@ -35,7 +35,7 @@ static int split_parts(char *text, char *parts[PARTS_MAX])
 	return n;
 }
 
-/* Whether 'path' is 'dir' or lies in it.  Both paths are absolute. */
+/* Whether 'path' is 'dir' or lies in it.  Both paths must be absolute. */
 static bool is_below(const char *path, const char *dir)
 {
 	size_t len = strlen(dir);

@@ -20,8 +20,8 @@
  *	            the execution of these files
  *
  * Connections by MSG_FASTOPEN and MPTCP evade the port rules of Landlock (Linux 6.18).  So a filter
- * refuses both with the error of a kernel that does not have them.  NETLINK_ROUTE is allowed,
- * because getaddrinfo(3) uses it.
+ * refuses both kinds, with the error of a kernel that supports neither MSG_FASTOPEN nor MPTCP.
+ * NETLINK_ROUTE is allowed, because getaddrinfo(3) uses it.
  *
  * The options below let the command's warden (commandspace.h) explain denials.  With
  * CALLFILTER_EXPLAIN, denied calls and calls that change files wait until the warden has answered a
@@ -47,7 +47,7 @@ enum callfilter_variant {
 
 struct sock_fprog;
 
-/* Returns the BPF program of a variant, which is never freed. */
+/* Returns the BPF program of a variant.  The program is never freed. */
 const struct sock_fprog *callfilter_bytes(unsigned variant);
 
 /*
@@ -67,7 +67,10 @@ struct callfilter_event {
 	 */
 	bool denied;
 	pid_t pid, tid; /* process and thread, in the PID namespace of this process */
-	/* number of the process one PID namespace further down; the same as pid if there is none */
+	/*
+	 * as 'pid', but one PID namespace further down; equal to 'pid' if there is no such
+	 * namespace
+	 */
 	pid_t inside;
 	/*
 	 * Absolute paths below the root of the thread's mount namespace, without "." and "..".

@@ -75,7 +75,7 @@ static int remove_one(void *arg, int parent, const char *name, struct err *err)
 }
 
 /*
- * Remove a cgroup and the cgroups of commands below it.  A cgroup in which a process is left stays.
+ * Remove a cgroup and the cgroups of commands below it.  A cgroup stays if a process is left in it.
  */
 static int remove_group(int parent, const char *name)
 {

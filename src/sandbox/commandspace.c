@@ -71,8 +71,8 @@ static int mount_sys(struct err *err)
 }
 
 /*
- * Mount /sys in a process that has joined the command's network, since a sysfs shows the network of
- * the process that makes it.
+ * Join the command's network and mount /sys, since a sysfs shows the network of the process that
+ * makes it.
  */
 static int mount_sys_in_net(void *arg, struct err *err)
 {

@@ -40,8 +40,8 @@ struct commandspace_plan {
 	const struct mountplan *mounts;
 	/*
 	 * Complete 'mounts', the copy of the mount plan.  This function is called before the copy
-	 * is applied.  The root directory is then the tree that the command will see, including
-	 * binds.  NULL: the plan is complete already.
+	 * is applied.  During the call, the root directory is the tree that the command will see,
+	 * including binds.  NULL: the plan is complete already.
 	 */
 	int (*look)(void *arg, struct mountplan *mounts, struct err *err);
 	void *look_arg;

@@ -42,7 +42,7 @@
 
 struct rule {
 	uint32_t call;
-	int argument; /* number of the argument that is compared with value; ANY: none */
+	int argument; /* number of the argument that is compared with 'value'; ANY: none */
 	uint32_t value;
 	int error;
 	bool for_no_net;

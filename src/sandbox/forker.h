@@ -1,14 +1,14 @@
 /*
  * forker - a thread that forks processes without the Landlock domain of the rest of its process.
  *
- * A thread that enters a domain does so for itself and for the processes that it forks.  The holder
- * of a sandbox may be in a domain that blocks abstract sockets (scope.h), and all its commands
- * inherit that domain.  But a command with a domain of its own must not be in another domain as
- * well: see landlock.h.  Such commands are forked by a thread that was started before the holder
- * entered its domain.  The kernel does not let a thread in a domain inspect these commands in
- * /proc, so the forking thread does that, too.
+ * When a thread enters a domain, only that thread and the processes that it forks are in the
+ * domain.  The holder of a sandbox may be in a domain that blocks abstract sockets (scope.h), and
+ * all its commands inherit that domain.  But a command with a domain of its own must not be in
+ * another domain as well: see landlock.h.  Such commands are forked by a thread that was started
+ * before the holder entered its domain.  The kernel does not let a thread in a domain inspect these
+ * commands in /proc, so the forking thread also inspects them.
  *
- * The caller waits while the thread works, so the two never run at the same time.
+ * The caller waits while the thread works, so the caller and the thread never run at the same time.
  */
 #pragma once
 #include <sys/types.h>

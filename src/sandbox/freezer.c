@@ -17,7 +17,7 @@
 
 #define STAT_MAX 4096
 #define TRY_MS 100         /* time until all processes are continued and stopped again */
-#define LOOK_FIRST_US 100  /* pause between two looks, which is doubled each time ... */
+#define LOOK_FIRST_US 100  /* pause between two checks; it is doubled each time ... */
 #define LOOK_LAST_US 10000 /* ... up to this pause */
 
 /* A stopped process.  Its number and its start time together identify it. */
@@ -138,9 +138,9 @@ static bool has_stopped_child(const struct processes *all, pid_t parent)
 
 /*
  * Whether a thread waits in vfork for a child that this process has stopped.  Such a thread is in
- * state D: it does not stop, but it cannot go on before the child does.  A thread that waits for a
- * slow disk is in state D, too.  So this function also checks whether the thread waits in a kernel
- * function that makes processes.
+ * state D.  It does not stop, but it cannot go on before the child goes on.  A thread that waits
+ * for a slow disk is in state D, too.  So this function also checks whether the thread waits in a
+ * kernel function that makes processes.
  */
 static bool waits_in_vfork(int task, const struct process *thread)
 {
@@ -154,7 +154,7 @@ static bool waits_in_vfork(int task, const struct process *thread)
 
 /*
  * Whether a thread has stopped.  'path' leads from 'dir', a directory of /proc, to the thread's
- * directory.
+ * directory.  'has_child' is true if the thread's process has a stopped child.
  */
 static bool has_thread_stopped(int dir, const char *path, bool has_child)
 {

@@ -1,10 +1,10 @@
 /*
- * freezer - stops all processes of a PID namespace but its first process, which calls these
- * functions.
+ * freezer - stops all processes of a PID namespace but its first process.  Only the first process
+ * may call these functions.
  *
  * With a cgroup, the kernel freezes the processes.  Otherwise all processes get SIGSTOP, and the
- * freezer waits until every thread has stopped.  Processes that were stopped already stay stopped
- * when the others continue.
+ * freezer waits until every thread has stopped.  A process that was stopped before freezer_stop
+ * stays stopped when the others continue.
  */
 #pragma once
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 /*
  * guarded - the commands of a sandbox that must not run without their wardens.
  *
- * A warden enforces limits and explains denials while its command or a descendant of it runs
- * (commandspace.h).  A warden ends by itself only when none of these processes is left.  So if a
- * warden has ended before them, something has killed it.  Then these processes are killed, too.
+ * A warden (commandspace.h) enforces limits and explains denials.  It ends by itself only when its
+ * command and all descendants of the command have ended.  A warden that ends earlier was killed.
+ * The holder then kills the command and its descendants, too.
  *
  * The holder keeps the list, since the holder lives as long as the processes.
  */
@@ -19,7 +19,7 @@
 
 struct guarded_command {
 	int warden;             /* pidfd of the warden */
-	pid_t command;          /* child of the holder; 0: the child has been reaped */
+	pid_t command;          /* pid of the command; 0: the holder has reaped it */
 	unsigned long long mnt; /* inode number of the mount namespace of the command */
 };
 

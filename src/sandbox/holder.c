@@ -1,19 +1,19 @@
 /*
- * The steps of the set-up:
+ * The holder's set-up has these steps:
  *
  * 1. Start a session, make the socket, close inherited descriptors.
  * 2. Make the inner user namespace, below that of the holder, and the namespaces that belong to it
- *    (namespaces.c).  Make the mounts (mounts.c), and a copy of them that belongs to the inner user
- *    namespace, in which they are locked.  The holder gives descriptors of all these to strata
- *    processes, and does not enter them itself.
- * 3. Set a boundary for abstract sockets (scope.c).  Every command inherits it, except commands
- *    with a Landlock domain of their own (forker.c).
+ *    (namespaces.c).  Make the mounts (mounts.c), and a copy of them, which belongs to the inner
+ *    user namespace.  The mounts of the copy are locked.  The holder gives descriptors of the copy
+ *    and of the namespaces to strata processes.  It enters neither the copy nor these namespaces.
+ * 3. Set a boundary for abstract sockets (scope.c).  Every command inherits the boundary, except
+ *    commands with a Landlock domain of their own (forker.c).
  * 4. Become undumpable.
  *
  * All programs of the sandbox see the holder in /proc as process 1.  But the holder belongs to the
  * outer user namespace, in which these programs have no rights, whatever their uid.  So they reach
  * neither the holder's memory nor its descriptors nor its program, which is the host's strata.
- * This also holds while the holder ends, when the kernel no longer checks whether a process is
+ * This is also true while the holder ends, when the kernel no longer checks whether a process is
  * dumpable.
  *
  * The holder is a fork that never executes a program.  It has to exist before the mounts are made,
@@ -591,8 +591,8 @@ static int freeze_sandbox(struct holder *holder, struct client *client, struct e
 }
 
 /*
- * End the sandbox if no process runs in it.  No command can start between the count and the end,
- * because no other client is attached.
+ * End the sandbox if no process runs in it and no other client is attached.  Without other clients,
+ * no command can start between the count and the end.
  */
 static int end_if_empty(struct holder *holder, struct err *err)
 {

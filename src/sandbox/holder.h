@@ -11,9 +11,9 @@
  *	                                      command of that process runs or ran in it
  *	no connection, no running program     the sandbox ends
  *
- * A strata process has one command at a time.  The holder writes the command's status, as of
- * wait(2), to a pipe that came with the command.  If the pipe closes without a status, the sandbox
- * has ended.
+ * A strata process may run only one command at a time.  The holder writes the command's status, as
+ * of wait(2), to a pipe that came with the command.  If the pipe closes without a status, the
+ * sandbox has ended.
  *
  * When one strata process ends the sandbox, all attached processes get one more reply:
  * ERR_NOT_FOUND with the reason.  Each process takes this reply as the answer to its next request.
@@ -68,7 +68,7 @@ struct holder_reply {
 };
 
 /*
- * Do the work of the holder.  This function is called in a process that was just cloned into a new
- * PID namespace.  'boot' is the connection to the first client.
+ * Do the work of the holder.  Call this only in a process that was just cloned into a new PID
+ * namespace.  'boot' is the connection to the first client.
  */
 _Noreturn void holder_main(const struct sandbox_plan *plan, int boot);

@@ -5,7 +5,8 @@
  * in any user namespace.  If root in a sandbox had that id, it could mount these file systems anew,
  * and would have to be kept from mounting anything (fence.h).  So root's sandboxes have ids of
  * their own: to the kernel, id N of the sandbox is IDS_FIRST + N.  On disk, a file of id N of the
- * sandbox belongs to N, as without a sandbox.  The mounts of the tree translate between the two.
+ * sandbox belongs to N, as without a sandbox.  The mounts of the tree translate between the ids on
+ * disk and those that the kernel sees.
  *
  * The range is half of all ids, so that it contains every id that a tree can reasonably have.  It
  * is the upper half, which nothing else uses: subordinate ids of useradd end at 600,100,000, and

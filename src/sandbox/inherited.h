@@ -1,9 +1,9 @@
 /*
  * inherited - properties that a program inherits, carried from one process to another.
  *
- * A command in a sandbox is a child of the holder.  But its limits, its priorities and the settings
- * of setarch(8) and setpriv(1) must be those of the strata process that was asked to run the
- * command.
+ * A command in a sandbox is a child of the holder.  But the limits, the priorities and the settings
+ * of setarch(8) and setpriv(1) of the command must be those of the strata process that was asked to
+ * run it.
  */
 #pragma once
 #include <sched.h>

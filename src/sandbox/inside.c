@@ -89,7 +89,7 @@ static int set_standard_fds(const int given[INSIDE_FDS], struct err *err)
 
 /*
  * Change the ids of this process by direct system calls.  The C library's functions would wait for
- * the holder's other thread (forker.h), which this fork does not have.
+ * the holder's other thread (forker.h), which does not exist in this process.
  */
 static int set_groups(size_t n, const gid_t *groups)
 {
@@ -269,9 +269,9 @@ static int become_command(const struct inside_place *place, struct sandbox_comma
 }
 
 /*
- * Close every descriptor that leads out of the sandbox, before this process joins the inner user
- * namespace.  After that, programs of the sandbox can kill this process.  The kernel lets them see
- * the descriptors of a process that is ending.
+ * Close every descriptor that leads out of the sandbox.  Call this before this process joins the
+ * inner user namespace: from then on, programs of the sandbox can kill this process, and the kernel
+ * lets them see the descriptors of a process that is ending.
  */
 static int close_others(
 	const struct inside_place *place, const int given[INSIDE_FDS], struct err *err)

@@ -3,8 +3,8 @@
  *
  * The holder forks the process, so that the process is in the sandbox's PID namespace, cgroup and
  * Landlock domain from the start.  The process then joins the other namespaces.  The user namespace
- * comes last.  Until then the process belongs to the user namespace above, and programs of the
- * sandbox may not inspect it.  Finally the process executes the launcher, which executes the
+ * comes last.  Until then the process belongs to the parent user namespace, and programs of the
+ * sandbox cannot inspect it.  Finally the process executes the launcher, which executes the
  * command.
  *
  * The process sends reports to the strata process that runs the command, over a SOCK_SEQPACKET
@@ -67,7 +67,5 @@ struct inside_place {
 	struct process_arguments arguments;
 };
 
-/*
- * Enter the sandbox and become the command.  This function is called in a new child of the holder.
- */
+/* Enter the sandbox and become the command.  Call this only in a new child of the holder. */
 _Noreturn void inside_main(const struct inside_place *place, int given[INSIDE_FDS]);

@@ -7,7 +7,7 @@
 #include "core/at.h"
 #include "core/str.h"
 
-#define FIRST_LINE 256 /* number of bytes at the start of a script that the kernel reads */
+#define FIRST_LINE 256 /* the kernel reads so many bytes of a script to find its interpreter */
 
 static bool script_interpreter(const char *head, size_t len, char *out)
 {

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 
 /*
- * Find the interpreter of the program fd, and copy its path unchanged to 'out' (PATH_MAX bytes).
- * Returns false if the program has no interpreter.  The content of the program is not trusted.
+ * Find the interpreter of the program with the descriptor 'fd', and copy its path unchanged to
+ * 'out' (PATH_MAX bytes).  Returns false if the program has no interpreter.  The content of the
+ * program is not trusted.
  */
 bool interpreter_of(int fd, char *out);

@@ -10,12 +10,13 @@
  *	mount(2)        fails in a domain with rules about files, so programs in it cannot make
  *	                sandboxes of their own.
  *	rename, link    between directories fail with EXDEV if a process is in a domain with rules
- *	                about files and in another one without (Linux 6.18, in either order).  So
- *	                files, ports and scopes have to be in one domain, and the process that
- *	                enters it may not be in a domain of scope.h.
+ *	                about files and in another domain without such rules (Linux 6.18, in either
+ *	                order).  So the rules about files, ports and scopes have to be in one
+ *	                domain.  A process in a domain of scope.h must not enter a domain with rules
+ *	                about files.
  *	ptrace(2)       fails for processes outside of the domain, and so do reads of /proc/PID.
  *	descriptors     that are open already keep their rights.
- *	memory files    of memfd_create(2), pipes and sockets are not restricted.
+ *	memory files    (memfd_create(2)), pipes and sockets are not restricted.
  *	ports           are those of TCP.  UDP is not restricted.  Neither are MPTCP, TCP Fast Open
  *	                (MSG_FASTOPEN) and listen(2) on a socket without an address: callfilter.h
  *	                refuses the first two always, and the third with CALLFILTER_NO_LISTEN.

@@ -1,7 +1,7 @@
 /*
- * In the protocol, the number of a node is computed from its index in the list of nodes.  The root
- * has the first number.  Names and attributes never change, so the kernel may keep them for ever.
- * So no request is made when a mount is attached to a node that a process holds open.
+ * In the FUSE protocol, the number of a node is computed from its index in the list of nodes.  The
+ * root has the first number.  Names and attributes never change, so the kernel may keep them for
+ * ever.  So no request is made when a mount is attached to a node that a process holds open.
  */
 #include "sandbox/maskfs.h"
 
@@ -166,8 +166,8 @@ static int read_link(const struct maskfs *fs, const struct fuse_in_header *in)
 }
 
 /*
- * Check an access(2).  X_OK for a directory on the way to a hole is allowed, since it shows no
- * masked files.
+ * Check an access(2).  The only access that is allowed is X_OK for a directory on the way to a
+ * hole, since entering the directory shows no masked files.
  */
 static int check_access(const struct maskfs *fs, const struct fuse_in_header *in,
 	const struct fuse_access_in *access)
@@ -408,8 +408,9 @@ void maskfs_free(struct maskfs *fs)
 }
 
 /*
- * Make a mask, in a child, since mounting needs a new mount namespace that belongs to the user
- * namespace of this process.
+ * Make a mask.  Call this in a child, since the function moves its process to a new mount
+ * namespace: a process can make mounts only in a mount namespace that belongs to the user namespace
+ * of the process.
  */
 static int try_mask(void *arg, struct err *err)
 {

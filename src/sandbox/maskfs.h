@@ -7,10 +7,10 @@
  * Every other access fails with EACCES and is reported, with the name that was looked up.  A
  * directory in a mask can lead to a place where the mask has a hole.
  *
- * One process serves the file system, from its event loop: when maskfs_fd is readable, it calls
- * maskfs_serve, which never blocks.  This process must not itself use a name inside a mask, since
- * it would wait for its own answer.  When the process has ended, programs that access a mask get
- * ENOTCONN.
+ * One process serves the file system, from its event loop: when maskfs_fd is readable, the process
+ * calls maskfs_serve, which never blocks.  This process must not itself use a name inside a mask,
+ * since it would wait for its own answer.  When the process has ended, programs that access a mask
+ * get ENOTCONN.
  */
 #pragma once
 #include <stdbool.h>
@@ -32,8 +32,8 @@ struct maskfs_node {
 
 /*
  * Called for each refused access.  'node' is the index of the mask.  'path' leads from the mask to
- * the name that was looked up; it is "" for the mask itself.  'pid' is the process that tried, in
- * the PID namespace of this process; it is 0 if the process has no number there.
+ * the name that was looked up; it is "" for the mask itself.  'pid' is the number, in the PID
+ * namespace of this process, of the process that tried; 0: it has no number there.
  */
 typedef void maskfs_told(void *arg, size_t node, const char *path, pid_t pid);
 
@@ -58,8 +58,8 @@ struct maskfs *maskfs_new(int device, const struct maskfs_node *nodes, size_t n,
 /* Stop serving.  From now on, programs that access a mask get ENOTCONN.  fs may be NULL. */
 void maskfs_free(struct maskfs *fs);
 /*
- * Each returns an O_PATH descriptor, of the mount or of a node in it.  The descriptor still belongs
- * to fs.
+ * maskfs_mount returns an O_PATH descriptor of the mount, and maskfs_node one of a node in the
+ * mount.  The descriptors still belong to fs.
  */
 int maskfs_mount(const struct maskfs *fs);
 int maskfs_node(const struct maskfs *fs, size_t node);

@@ -12,10 +12,10 @@ int message_send(int socket, const void *bytes, size_t len, const int *fds, size
 int message_wait(int fd, int wait_ms);
 
 /*
- * Receive one message of exactly len bytes.  Waits up to wait_ms, or as long as the socket blocks
- * if wait_ms is -1.  Each of the n elements of fds becomes a descriptor that belongs to the caller,
- * or -1.  Returns 1, or 0 when the other side has closed, or -errno.  The error is -ETIMEDOUT after
- * wait_ms, and -EPROTO for a message of another form.
+ * Receive one message of exactly len bytes.  Waits up to wait_ms.  If wait_ms is -1, the settings
+ * of the socket decide how long the call waits.  Each of the n elements of fds becomes a descriptor
+ * that belongs to the caller, or -1.  Returns 1, or 0 when the other side has closed, or -errno.
+ * The error is -ETIMEDOUT after wait_ms, and -EPROTO for a message of another form.
  */
 int message_receive(int socket, void *bytes, size_t len, int *fds, size_t n, int wait_ms);
 

@@ -27,8 +27,9 @@ static void add_name(struct mountcover *cover, const char *path, mode_t type, co
 }
 
 /*
- * Returns the type of the file that a place is mounted on: a directory for a directory, and a file
- * for anything else.  A hidden link is no mount, but stays a link.
+ * Returns the type of the name that a cover has for a place.  The place is mounted on this name: a
+ * directory on a directory, and anything else on a file.  A hidden link is not mounted: its name is
+ * a link.
  */
 static mode_t type_of(const struct mountplace *place)
 {

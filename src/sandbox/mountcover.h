@@ -28,13 +28,14 @@ void mountcover_add(struct mountcover *cover, struct arena *arena, const struct 
 void mountcover_release(struct mountcover *cover);
 
 /*
- * Make a file system in memory with these names.  Its directories serve as empty masks.  Returns
- * the mount.
+ * Make a file system in memory with the names in 'cover'.  Its directories serve as empty masks.
+ * Returns the mount.
  */
 int mountcover_new_masks(const struct mountcover *cover, int nobody, struct err *err);
 /*
- * Make a directory in memory with these names, which belong to the user 'owner'.  Its files may
- * take up to 'most' bytes of memory; 0: as many as the kernel allows.  Returns the mount.
+ * Make a directory in memory with the names in 'cover', which belong to the user 'owner'.  The
+ * files in it may take up to 'most' bytes of memory; 0: as many as the kernel allows.  Returns the
+ * mount.
  */
 int mountcover_new_directory(
 	const struct mountcover *cover, mode_t mode, unsigned owner, int64_t most, struct err *err);

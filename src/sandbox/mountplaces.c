@@ -211,7 +211,7 @@ bool mountplaces_in_root(const struct mountplace *place)
 }
 
 /*
- * Whether the directories that lead to a hidden place are kept.  This is so if the root hides
+ * Whether the directories that lead to a hidden place are kept.  They are kept if the root hides
  * everything and the place may be shown later.
  */
 static bool is_kept_way(const struct mountplace *place)

@@ -37,10 +37,10 @@ struct mountplace {
 };
 
 /*
- * Opens directories of places, and keeps the last one open.  Places that follow each other usually
- * lie in the same directory.  A directory that is open does not show a mount that is attached to
- * its path later.  So a walk must end before a mount is attached above places that the walk has not
- * reached yet.
+ * Opens the directories of places.  The directory that was opened last stays open, since the next
+ * place usually lies in the same directory.  A directory that is open does not show a mount that is
+ * attached to its path later.  So a walk must end before a mount is attached above places that the
+ * walk has not reached yet.
  */
 struct mountplaces_walk {
 	int root; /* borrowed */
@@ -86,8 +86,9 @@ extern const char *const mountplaces_kept[MOUNTPLACES_KEPT];
 const char *mountplaces_within(const char *path, const char *dir);
 
 /*
- * Find the reason why a program cannot rename or remove a place.  The reason is the first place, at
- * the given one or below it, that is hidden or may not be changed.  Returns NULL if there is none.
+ * Find the reason why a program cannot rename or remove 'place'.  The reason is the first place, at
+ * 'place' or below it, that is hidden or must not be changed.  Returns NULL if there is no such
+ * place.
  */
 const struct mountplace *mountplaces_keeper(struct mountplace *place);
 

@@ -1,5 +1,5 @@
 /*
- * The order of the steps matters:
+ * The order of the steps of mountplan_apply matters:
  *
  * 1. Find the places of the plan, and make the stubs, while every file can still be reached.
  * 2. Copy the mount namespace.
@@ -8,14 +8,14 @@
  *    needs no special treatment.
  * 4. Restrict "/", and attach the copies, a directory before its entries.
  *
- * A copy includes the mounts below it.  In a user namespace below, a mount can be copied only
- * together with the mounts on it.  So if programs of the sandbox mount a part of the tree once
- * more, the new mount has the same restrictions.
+ * A copy of a mount includes the mounts that lie in it.  In a child user namespace, a mount can be
+ * copied only together with the mounts that lie in it.  So if programs of the sandbox mount a part
+ * of the tree once more, the new mount has the same restrictions.
  *
  * For a later change, the mounts from a place downwards are built anew, in a mount namespace of
- * their own.  Then they are attached with one call.  When a tree of mounts propagates to a user
- * namespace below, the kernel locks all these mounts there except the root of the tree.  So the
- * root is a mask, and the visible mounts are on top of it.
+ * their own.  Then they are attached with one call.  When this tree of mounts propagates to a child
+ * user namespace, the kernel locks all mounts of the tree there, except its root.  So the root is a
+ * mask, and the visible mounts are on top of it.
  */
 #include "sandbox/mountplan.h"
 
@@ -207,8 +207,8 @@ static size_t list_masks(
 }
 
 /*
- * Copy the mount of each mask from the attached file system of masks.  This is the FUSE file system
- * fs.  If fs is NULL, it is 'tree', a file system in memory.
+ * Copy the mount of each mask from the attached file system of masks.  That file system is fs, or
+ * 'tree', a file system in memory, if fs is NULL.
  */
 static int copy_masks(struct mountplace *top, const struct mountcover *cover,
 	const struct maskfs *fs, int tree, size_t *entries, struct err *err)
@@ -250,7 +250,7 @@ static int attach_masks(struct mountplan_made *made, struct maskfs *fs,
 
 /*
  * Make the masks at a place and below it.  If *device is -1, the masks are empty.  Otherwise the
- * device is taken over.
+ * function takes over the device, and tries to make masks that report accesses.
  */
 static int make_masks(
 	struct mountplan_made *made, struct mountplace *top, int *device, struct err *err)
@@ -294,8 +294,8 @@ static int attach_place(struct mountplace *place, struct mountplaces_walk *walk,
 }
 
 /*
- * Attach all mounts that were made below the place 'top'.  A directory has its own mount before it
- * is entered, since it comes before its entries.
+ * Attach all mounts that were made below the place 'top'.  A directory comes before its entries, so
+ * its mount is attached before the walk enters the directory.
  */
 static int attach_below(struct mountplace *top, int root, struct err *err)
 {
@@ -482,8 +482,9 @@ static int attach_within(struct mountplace *top, struct err *err)
 }
 
 /*
- * Make the mounts of a place and of all places below it, in a copy of the mount namespace without
- * the plan.  Returns the tree of these mounts.
+ * Make the mounts of a place and of all places below it, in a new copy of the mount namespace of
+ * this process.  The process must be in the namespace without the plan, and is in the copy
+ * afterwards.  Returns the tree of the new mounts.
  */
 static int rebuild(struct mountplan_made *made, struct mountplace *top, struct err *err)
 {
@@ -532,8 +533,8 @@ static bool is_within_reach(const struct mountplace *place)
 }
 
 /*
- * Decide anew how places are mounted.  Returns the place at which, and below which, the mounts have
- * to be made anew.
+ * Decide anew how places are mounted, after a change of 'place'.  Returns the topmost place of the
+ * mounts that have to be made anew, or NULL on error.
  */
 static struct mountplace *decide_anew(
 	struct mountplan_made *made, struct mountplace *place, struct err *err)

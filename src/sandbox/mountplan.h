@@ -143,7 +143,7 @@ bool mountplan_forbids(const struct mountplan_made *made, const char *path, bool
 /*
  * Find the restricted path that keeps a path from being renamed or removed.  The result is the path
  * itself or one below it, without the slash at its beginning, and belongs to 'made'.  Returns NULL
- * if there is none.
+ * if no restricted path keeps the path.
  */
 const char *mountplan_keeper(const struct mountplan_made *made, const char *path);
 
@@ -157,9 +157,9 @@ void mountplan_remove_stubs(struct mountplan_made *made);
 
 /*
  * The functions for later changes must be called by a process that has stayed in the mount
- * namespace.  If the mounts of this namespace are shared, they change in its copies as well.  They
- * are locked in those copies that belong to user namespaces below.  Files that are open stay open.
- * Masks that are made later do not report accesses.
+ * namespace.  If the mounts of this namespace are shared, the mounts of its copies change with
+ * them.  In a copy that belongs to a child user namespace, the changed mounts are locked.  Files
+ * that are open stay open.  Masks that are made later do not report accesses.
  *
  * A program that may mount can evade a later restriction in two ways.  It can make its mounts
  * private beforehand, so that changes do not reach them.  It can also mount the directory above a

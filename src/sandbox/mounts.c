@@ -1,5 +1,5 @@
 /*
- * The order of the steps matters:
+ * The order of the steps of mounts_build matters:
  *
  * 1. A process that makes a new mount namespace has its working directory there, but its open
  *    descriptors still lead into the old one.  So the root is made from the working directory.
@@ -99,7 +99,7 @@ void mounts_overlay_options(const struct sandbox_root *root, struct buf *out)
 }
 
 /*
- * Whether fsconfig accepts any option for an overlay.  Before Linux 6.5, fsconfig does: unknown
+ * Whether fsconfig accepts even unknown options for an overlay.  Before Linux 6.5 it does: such
  * options are refused only when the file system is made, with an error in the kernel's log.
  */
 static bool accepts_any_option(void)
@@ -238,8 +238,8 @@ static bool is_the_same(int place, const char *name)
 }
 
 /*
- * Cover a layer that lies outside the mount of the working directory, such as one with an absolute
- * name.
+ * Map the ids of one layer.  The working directory maps ids already, so only a layer outside its
+ * mount is covered by a copy.  'place' is the working directory as it was before it was covered.
  */
 static int shift_layer(int place, const char *name, int ids, struct err *err)
 {
@@ -274,8 +274,8 @@ static void unshift_layers(const struct sandbox_root *root, size_t n)
 /*
  * Map the ids of the layers.  An overlay takes its layers by name, so each layer is covered by a
  * copy of itself that maps ids.  Layers below the working directory are covered together, by one
- * copy that becomes the working directory.  The upper and the work directory must be in the same
- * mount.
+ * copy that becomes the working directory.  The upper directory and the work directory must lie in
+ * that one copy.
  */
 static int shift_layers(const struct sandbox_root *root, int place, int ids, struct err *err)
 {
@@ -298,8 +298,9 @@ static int shift_layers(const struct sandbox_root *root, int place, int ids, str
 }
 
 /*
- * Make an overlay of layers whose ids are mapped.  The overlay accesses its layers with the ids of
- * its creator, and the layers must map these ids.
+ * Make an overlay of layers whose ids are mapped.  An overlay accesses its layers with the ids of
+ * the process that made the overlay.  So this process takes ids that the layers map, for as long as
+ * it makes the overlay.
  */
 static int overlay_shifted(const struct sandbox_root *root, int place, int ids, struct err *err)
 {
@@ -321,8 +322,8 @@ static int overlay_shifted(const struct sandbox_root *root, int place, int ids, 
 
 /*
  * Try to mount the root with the ids of ids.h.  If the kernel or a file system cannot do this,
- * records the reason.  In that case root in the sandbox is root of the machine, and must not be
- * allowed to mount anything.
+ * records the reason, leaves building->root negative, and returns 0.  Root in the sandbox is then
+ * root of the machine, and must not be allowed to mount anything.
  */
 static int build_shifted(struct building *building, struct err *err)
 {

@@ -23,10 +23,10 @@ struct mounts_ids {
 int mounts_unshare(struct err *err);
 
 /*
- * Give this process, the first of a new PID namespace, a mount namespace of its own.  Of the host,
- * this namespace contains only the root of the plan, copies of parts of /dev and /sys, and
- * resolv.conf.  The working directory has to be plan->root.dir.  Afterwards the working directory
- * is "/".
+ * Give this process a mount namespace of its own.  The process must be the first of a new PID
+ * namespace.  Of the host, the mount namespace contains only the root of the plan, copies of parts
+ * of /dev and /sys, and resolv.conf.  The working directory has to be plan->root.dir.  Afterwards
+ * the working directory is "/".
  *
  * The sandbox gets the ids of ids.h if ids->userns is given and the root's file systems can map
  * ids.

@@ -37,7 +37,7 @@ static int make_directory(int dir, const char *name)
 	if (mkdirat(dir, name, DIR_MODE) < 0)
 		return -errno;
 	int fd = open_name(dir, name);
-	/* An error that make_stub would ignore must not leave the name unprotected. */
+	/* The name exists now.  Return an error that make_stub does not ignore. */
 	return fd < 0 ? -EIO : fd;
 }
 
@@ -50,8 +50,8 @@ static int make_file(int dir, const char *name, const char *text)
 	if (fd < 0)
 		return why.errno_value ? -why.errno_value : -EIO;
 	/*
-	 * If the text is missing, git fails.  Otherwise git might use another repository, which is
-	 * worse.
+	 * If the text cannot be written, keep the file all the same: git then fails.  Without the
+	 * file, git might use another repository, which is worse.
 	 */
 	if (*text)
 		(void)at_write_all(fd, text, strlen(text));
@@ -197,9 +197,9 @@ static bool is_being_made(int fd)
 }
 
 /*
- * If an existing name is a stub of another plan, hold the lock for this plan, too, since the other
- * plan may end first.  Returns 1 if the name has gone, or may become a stub, and has to be looked
- * at again.
+ * If an existing name is a stub of another plan, hold the stub for this plan, too, since the other
+ * plan may end first.  Returns 1 if this plan has to look at the name again, because the name has
+ * gone or may become a stub.
  */
 static int share_stub(struct mountplan_made *made, struct mountplan_stub_dir *dir,
 	const struct mountplace *place, struct err *err)

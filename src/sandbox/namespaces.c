@@ -23,7 +23,7 @@
 
 static const char *const map_files[] = { "uid_map", "gid_map" };
 
-/* The message of the child when it is in the namespaces. */
+/* The message that the child sends when it is in the namespaces. */
 struct arrival {
 	int error;
 	char number[PROCESS_NUMBER_MAX]; /* the child's name in /proc */

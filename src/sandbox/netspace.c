@@ -53,8 +53,8 @@ static int enter_and_work(void *arg, struct err *err)
 }
 
 /*
- * Call work(arg) in a process that enters the namespace.  Descriptors that it opens belong to the
- * caller.
+ * Call work(arg) in a process that enters the namespace.  Descriptors that 'work' opens belong to
+ * the caller.
  */
 static int visit_namespace(
 	int ns, int (*work)(void *arg, struct err *err), void *arg, struct err *err)
@@ -109,7 +109,7 @@ static int send_route(int netlink, const struct route_request *request)
 	return -answer.error.error;
 }
 
-/* Make all addresses of a family local.  Returns an error number. */
+/* Make all addresses of a family local.  Returns an error number, or 0. */
 static int capture_family(int netlink, int family)
 {
 	const struct route_request request = {
@@ -367,8 +367,8 @@ void netspace_answer(int fd, const void *bytes, size_t len, const struct netspac
 {
 	const bool v6 = packet->peer.ss_family == AF_INET6;
 	/*
-	 * The kernel reports the address that a packet was sent to in ipi_addr.  For an answer, the
-	 * kernel takes the sender's address from ipi_spec_dst.
+	 * ipi_addr is the address that the packet was sent to.  For an answer, the kernel takes the
+	 * sender's address from ipi_spec_dst.
 	 */
 	const struct in_pktinfo from = { .ipi_spec_dst = packet->asked4.ipi_addr };
 	const size_t from_size = v6 ? sizeof(packet->asked) : sizeof(from);
@@ -432,9 +432,9 @@ enum filter_place {
 
 /*
  * The device shows each packet twice, once as sent and once as received.  The filter takes only the
- * received one.  Of packets between loopback addresses, the filter takes only the kernel's refusal
- * of an attempt, which is a reset without a sequence number.  Packets to multicast addresses are
- * left out, since programs that look for printers send them.
+ * received one.  Of packets between loopback addresses, the filter takes only resets without a
+ * sequence number, by which the kernel refuses attempts.  Packets to multicast addresses are left
+ * out, since programs that look for printers send them.
  */
 static struct sock_filter watch_filter[] = {
 	[0] = LOAD(BPF_B, SKF_AD_OFF + SKF_AD_PKTTYPE),

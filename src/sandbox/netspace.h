@@ -3,9 +3,9 @@
  *
  * The namespace has a loopback device and nothing else.  If the namespace is captured, all
  * addresses of IPv4 and IPv6 are local in it.  A connection to any address then arrives at the
- * socket that listens on its port.  getsockname of the accepted socket returns the address that the
- * program asked for.  The kernel refuses connections to other ports at once, and no packet can
- * leave the namespace.
+ * local socket that listens on the requested port.  getsockname of the accepted socket returns the
+ * address that the program asked for.  The kernel at once refuses connections to ports on which no
+ * socket listens.  No packet can leave the namespace.
  *
  * The namespace belongs to the user namespace of the process that makes it.  That process needs all
  * capabilities there, and stays in its own network.  Each function that has to work in the
@@ -74,7 +74,7 @@ int netspace_loopback_up(struct err *err);
 
 /* Find the address that an accepted connection was made to. */
 int netspace_asked(int fd, union netspace_address *out, struct err *err);
-/* If address is an IPv4 address in the form of IPv6, change it to one of IPv4. */
+/* If *address is an IPv4 address in the form of IPv6, give it the form of IPv4. */
 void netspace_unmap(union netspace_address *address);
 socklen_t netspace_size(const union netspace_address *address);
 

@@ -1,10 +1,10 @@
 /*
  * outlet - copies the output of a command, up to a limit of bytes.
  *
- * The command gets pipes as standard output and error.  The bytes that it writes to them are copied
- * to the standard output and error of this process.  If both pipes together bring more bytes than
- * the limit, the rest is not copied.  When the command has ended, later output of programs that it
- * has left running is lost.
+ * The command gets pipes as standard output and error.  The bytes that the command writes to the
+ * pipes are copied to the standard output and error of this process.  If both pipes together bring
+ * more bytes than the limit, the rest is not copied.  When the command has ended, later output of
+ * programs that it has left running is lost.
  */
 #pragma once
 #include <poll.h>
@@ -45,8 +45,8 @@ void outlet_poll(const struct outlet *outlet, struct pollfd fds[OUTLET_FDS]);
 /* Copy the output that is ready according to the result of poll.  Does not block. */
 void outlet_carry(struct outlet *outlet, const struct pollfd fds[OUTLET_FDS]);
 /*
- * Copy the rest of the output, after the command has ended.  Blocks while the reader does not read
- * the output, as the command itself would.
+ * Copy the rest of the output.  Call this when the command has ended.  As the command itself would,
+ * this function blocks while the reader does not read the output.
  */
 void outlet_drain(struct outlet *outlet);
 /*

@@ -47,10 +47,11 @@ int process_keep_only(const int *fds, int n, struct err *err);
 int process_close_others(int *kept, int n, struct err *err);
 
 /*
- * Make this process die when its parent dies, or at once if the parent is dead already.  'parent'
- * is a socket whose other end the parent holds: if that end is closed, the parent is dead.  getppid
- * does not show this.  It returns 0 for a living parent outside this PID namespace, and also for an
- * outside process that has adopted this one.
+ * Make this process die when its parent dies.  'parent' must be a socket whose other end is open in
+ * the parent, or in the process that the parent works for.  If that end is closed already, this
+ * process dies at once.  getppid does not show whether the parent is dead: it returns 0 for a
+ * living parent outside this PID namespace, and also for an outside process that has adopted this
+ * one.
  */
 void process_die_with(int parent);
 

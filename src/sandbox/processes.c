@@ -1,7 +1,7 @@
 /*
  * There are two views of the processes.  The sandbox's own /proc shows only its processes, by their
  * numbers in the sandbox.  The /proc of this process shows all processes, by their numbers outside.
- * There, the line NSpid of a status file has one number of a process for each PID namespace, from
+ * There, the line NSpid in the status file of a process has a number for each PID namespace, from
  * the namespace of this process down to the innermost one.
  */
 #include "sandbox/processes.h"
@@ -42,8 +42,8 @@ static unsigned long long stat_field(const char *stat, int which)
 }
 
 /*
- * Returns the text after 'name', which begins a line of /proc/PID/status, or NULL if there is no
- * such line.
+ * Find the line of /proc/PID/status that begins with 'name'.  Returns the text after 'name', or
+ * NULL if there is no such line.
  */
 static const char *status_line(const char *status, const char *name)
 {
@@ -289,8 +289,8 @@ size_t processes_outside(
 
 	*list = NULL;
 	/*
-	 * The last number of the holder is its number in the sandbox.  So the position of this
-	 * number is the level of the sandbox.
+	 * The last of the holder's numbers is the number in the sandbox.  So its position is the
+	 * level of the sandbox.
 	 */
 	if (proc < 0 || sandbox->pid <= 0 || fstat(sandbox->fds[SANDBOX_PID], &seeking.ns) < 0 ||
 		!read_file(proc, sandbox->pid, "status", &seeking.status))

@@ -471,8 +471,8 @@ void resource_describe(const struct resource_limits *limits, enum resource_kind 
 /* ---------------------------------------------------------------------- killing */
 
 /*
- * Kill a process by its open directory in /proc, which never stands for a later process with the
- * same number.
+ * Kill a process by its open directory in /proc.  Such a directory never stands for a later process
+ * with the same number.
  */
 static bool kill_task(const struct resource_watch *watch, const struct task *task)
 {

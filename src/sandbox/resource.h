@@ -5,8 +5,8 @@
  * where a cgroup with the controllers can be made: by root in the root cgroup, or by a user to whom
  * cgroups were delegated.  Everywhere else the warden looks at the processes from time to time.
  *
- * The warden counts a process as one of the command if any of the following is true.  If the
- * command has a cgroup, only the first one is checked:
+ * The warden counts a process as a process of the command if any of the following is true.  If the
+ * command has a cgroup, only the cgroup is checked:
  *
  *	its cgroup              is that of the command, which no program can leave
  *	its mount namespace     is that of the command: each command under a policy has one for
@@ -15,8 +15,8 @@
  *	its parent              belongs to the command
  *	its past                the warden counted the process when it looked the last time
  *
- * So without a cgroup, the warden can lose a program.  This happens if, between two looks, the
- * program makes a mount namespace and its parent ends.
+ * So without a cgroup, the warden can lose track of a program.  This happens if, between two looks,
+ * the program makes a mount namespace and its parent ends.
  */
 #pragma once
 #include <stdbool.h>
@@ -86,15 +86,16 @@ void resource_group_release(struct resource_group *group);
 struct resource_watch;
 
 /*
- * Begin to watch a command.  'proc' is a /proc that lists its processes, such as that of the
- * sandbox.  'group' is its cgroup; there is none if 'group' is NULL or its member dir is -1.  'mnt'
- * is the inode number of its mount namespace.  'limits', 'proc' and 'group' are borrowed.
+ * Begin to watch a command.  'proc' is a /proc that lists the processes of the command, such as
+ * that of the sandbox.  'group' is the cgroup of the command; if 'group' is NULL or group->dir is
+ * -1, the command has no cgroup.  'mnt' is the inode number of the command's mount namespace.
+ * 'limits', 'proc' and 'group' are borrowed.
  */
 struct resource_watch *resource_watch_new(const struct resource_limits *limits, int proc,
 	const struct resource_group *group, unsigned long long mnt);
 void resource_watch_free(struct resource_watch *watch);
 
-/* Look at the processes.  Returns the limit that the processes exceed, if there is one. */
+/* Look at the processes.  Returns a limit that the processes exceed, or RESOURCE_NONE. */
 enum resource_kind resource_check(struct resource_watch *watch, struct resource_usage *usage);
 
 /* Kill all processes of the command.  ERR_LIMIT: some processes have not ended. */

@@ -9,9 +9,9 @@
  * The caller must hold the workspace's lock during sandbox_start and sandbox_attach, so that a
  * workspace never has two holders.
  *
- * A holder may not answer, because it is stopped or belongs to another version of strata.  Such a
- * sandbox is called mute.  A process can only kill it or detach from it.  All other operations fail
- * with the reason.
+ * A holder that is stopped, or that belongs to another version of strata, does not answer.  The
+ * sandbox of such a holder is called mute.  A process can only kill a mute sandbox or detach from
+ * it.  All other operations fail, and the error says why the holder does not answer.
  */
 #pragma once
 #include <stdbool.h>
@@ -107,7 +107,7 @@ int sandbox_count(struct sandbox *sandbox, struct err *err);
 
 /*
  * Find the command that a strata process or its child runs.  'strata' is the number of the strata
- * process.  Returns the command's number in the sandbox, or 0 if there is none.
+ * process.  Returns the command's number in the sandbox, or 0 if there is no such command.
  */
 int sandbox_command_of(struct sandbox *sandbox, pid_t strata);
 

@@ -27,7 +27,7 @@ static int make_layers(int dir, const char *place, struct err *err)
 }
 
 /*
- * Start a sandbox and end it.  This runs in a child, because entering a user namespace cannot be
+ * Start a sandbox and end it.  Call this in a child, because entering a user namespace cannot be
  * undone.
  */
 static int start_and_end(int dir, const char *place, struct err *err)

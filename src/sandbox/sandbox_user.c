@@ -37,7 +37,10 @@ static const struct {
 		"sysctl kernel.apparmor_restrict_unprivileged_userns=0" },
 };
 
-/* The kinds of namespaces with a limit on their number.  The most likely cause comes first. */
+/*
+ * The kinds of namespaces with a limit on their number.  The most likely cause of a refusal comes
+ * first.
+ */
 static const char *const limited[] = { "user", "pid", "net", "mnt", "ipc", "uts", "cgroup" };
 
 static bool has_content(const char *file, const char *text)
@@ -96,8 +99,9 @@ static const struct {
 };
 
 /*
- * A range of ids for each kind.  Only the first range in each table is used.  A line that is added
- * to a table later must not change the ids that files already have.
+ * The helper and the user's range of ids, for each kind of ids.  The range is the user's first one
+ * in /etc/subuid or /etc/subgid, so that a line that is added later does not change the ids that
+ * files already have.
  */
 struct subids {
 	char helper[ID_KINDS][64];

@@ -4,8 +4,8 @@
  * Strata works on the files of an environment in a user namespace in which it sees the same ids as
  * programs of the sandbox.  The namespace depends on the caller.  Real root stays in its own
  * namespace.  An ordinary user first becomes root of a new user namespace, with one id or with the
- * user's subordinate ids.  Every sandbox has a further user namespace below, with the same ids or
- * those of ids.h.
+ * user's subordinate ids.  Every sandbox has a child of strata's user namespace, with the same ids
+ * or with the ids of ids.h.
  */
 #pragma once
 #include <stdbool.h>

@@ -3,10 +3,10 @@
  *
  * An abstract socket has a name instead of a file, and belongs to a network namespace.  So a
  * sandbox with the machine's network also has the machine's abstract sockets: those of X servers,
- * message buses and containers.  Their owners trust any caller with the same uid.  Landlock can
- * keep a process from connecting to abstract sockets that were made outside of its domain.  A
- * process gets into an existing domain only by fork, so all processes of a domain descend from the
- * process that made it.
+ * message buses and containers.  The owners of these sockets trust any caller with the same uid.
+ * Landlock can keep a process from connecting to abstract sockets that were made outside of its
+ * domain.  A process gets into an existing domain only by fork, so all processes of a domain
+ * descend from the process that made it.
  *
  * Such a boundary has a price.  The domain of a sandbox does not restrict files.  A program of the
  * sandbox may enter a further Landlock domain, which restricts files.  Then the kernel does not let

@@ -31,7 +31,7 @@ ssize_t threadview_link(pid_t tid, const char *name, char *out);
 ssize_t threadview_link_in(int proc, pid_t tid, const char *name, char *out);
 /*
  * Find the process of a thread.  *pid becomes its number in the PID namespace that proc shows.
- * *inside becomes its number one PID namespace further down, or the same as *pid if there is none.
- * Both become 0 if the thread has ended.
+ * *inside becomes its number one PID namespace further down, or the same as *pid if there is no
+ * such namespace.  *pid and *inside become 0 if the thread has ended.
  */
 void threadview_process(int proc, pid_t tid, pid_t *pid, pid_t *inside);
