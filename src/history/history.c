@@ -149,7 +149,7 @@ static int read_page(struct history *history, int64_t after, struct page *page, 
 
 /*
  * The nodes are read in pages, and no query is open while the nodes of a page are visited.  A query
- * that stays open would keep the database from writing its log back.
+ * that stays open would keep the database from copying its log into the main file.
  */
 int history_forward(struct history *history, history_visit visit, void *arg, struct err *err)
 {

@@ -44,7 +44,7 @@ int history_tips(struct history *history, history_visit visit, void *arg, struct
 /*
  * Get the trees of the nodes that were made shortly before and shortly after the given node,
  * beginning with the nearest.  These trees are probably similar to the tree of the given node.
- * Returns the number of trees, at most max.
+ * Returns the number of trees, at most 'max'.
  */
 int history_near(
 	struct history *history, const char *id, struct hash *trees, size_t max, struct err *err);
@@ -52,8 +52,8 @@ int history_count(struct history *history, uint64_t *nodes, struct err *err);
 /* Count all nodes and tags, and correct the stored counts. */
 int history_recount(struct history *history, struct err *err);
 /*
- * Get the ids that begin with prefix, at most max of them.  Returns the number of such ids.  If
- * there are more than max, the result is max + 1.
+ * Get the ids that begin with 'prefix', at most 'max' of them.  Returns the number of such ids.  If
+ * there are more than 'max', the result is max + 1.
  */
 int history_prefix(struct history *history, const char *prefix, char (*ids)[NODE_ID], size_t max,
 	struct err *err);
@@ -64,7 +64,7 @@ struct history_gone {
 	int64_t time;   /* when the node was deleted */
 	bool retention; /* retention dropped the node; otherwise a user deleted it */
 };
-/* Find the first deleted node whose id begins with prefix.  Returns 1, or 0 if there is none. */
+/* Find the first deleted node whose id begins with 'prefix'.  Returns 1, or 0 if there is none. */
 int history_deleted(
 	struct history *history, const char *prefix, struct history_gone *gone, struct err *err);
 /*
@@ -74,16 +74,16 @@ int history_deleted(
 int history_refuse_gone(const struct history_gone *gone, struct err *err);
 
 /*
- * Store a new node.  If workspace is not NULL, its HEAD is moved to the node.  The same transaction
- * inserts the rows of the objects that were stored so far.  node->id is set, and node->parent is
- * set to node->made_from.
+ * Store a new node.  If 'workspace' is not NULL, the HEAD of that workspace is moved to the node.
+ * The same transaction inserts the rows of the objects that were stored so far.  node->id is set,
+ * and node->parent is set to node->made_from.
  */
 int history_add(struct history *history, struct node *node, const char *workspace, const char *op,
 	struct err *err);
 
 /*
- * Delete a node.  The parent of the node becomes the parent of its children.  The deletion is
- * refused if the node is a HEAD, has a tag, or is the only node.
+ * Delete a node.  The parent of the node becomes the parent of the node's children.  The deletion
+ * is refused if the node is a HEAD, has a tag, or is the only node.
  */
 int history_delete(struct history *history, const char *id, struct err *err);
 /*
@@ -150,7 +150,7 @@ const char *history_passed_text(
 	const struct history_passed *passed, char text[HISTORY_PASSED_TEXT]);
 /*
  * Find the node that undo (steps < 0) or redo (steps > 0) leads to.  Returns ERR_NOT_FOUND if the
- * journal has too few entries.  If passed is not NULL, *passed is set to the deleted nodes that
+ * journal has too few entries.  If 'passed' is not NULL, *passed is set to the deleted nodes that
  * were skipped.
  */
 int history_step(struct history *history, const char *workspace, int steps, char id[NODE_ID],

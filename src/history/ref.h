@@ -23,9 +23,9 @@ struct ref {
 };
 
 /*
- * Find the node that text refers to.  Returns ERR_NOT_FOUND for an unknown reference.  If the node
- * was deleted, the message says so.  Returns ERR_INVALID for an ambiguous prefix, with a message
- * that lists the candidates.
+ * Find the node that 'text' refers to.  Returns ERR_NOT_FOUND for an unknown reference.  If the
+ * node was deleted, the message says so.  Returns ERR_INVALID for an ambiguous prefix, with a
+ * message that lists the candidates.
  */
 int ref_resolve(struct history *history, const char *workspace, const char *text, struct ref *ref,
 	struct err *err);

@@ -4,9 +4,10 @@
  * other writers need not wait for the whole run.  Nothing is locked while nodes are chosen.  If a
  * chosen node becomes a HEAD or gets a tag before it is deleted, history_drop refuses to drop it.
  *
- * Only the newest of the nodes in one bucket, such as an hour, is kept.  Buckets follow the
- * calendar, and not the age of nodes.  So the last node of an hour is also the last node of that
- * hour in every later run.  Repeated runs therefore drop no more nodes than a single run.
+ * Time is divided into buckets, such as hours.  Of each bucket, only the newest node is kept, apart
+ * from protected nodes.  Buckets follow the calendar, and not the age of nodes.  So the last node
+ * of an hour is also the last node of that hour in every later run.  Repeated runs therefore drop
+ * no more nodes than a single run.
  */
 #include "history/retention.h"
 
@@ -27,8 +28,8 @@
 
 #define NO_NODE UINT64_MAX
 /*
- * Maximum number of movements of HEAD whose nodes are kept, counted from the latest.  The limit
- * exists because a program may move HEAD very often.
+ * Maximum number of movements of HEAD whose nodes get ITEM_LATE, counted from the latest.  The
+ * limit exists because a program may move HEAD very often.
  */
 #define MOVEMENTS_MAX 1000
 #define DROPPED_AT_ONCE 64 /* maximum number of nodes that are dropped in one transaction */
@@ -188,8 +189,8 @@ static int protect_named(
 }
 
 /*
- * Mark both nodes of each recent movement of HEAD as ITEM_LATE, since undo and redo lead to them.
- * The journal entries of new nodes mark no nodes.
+ * Set ITEM_LATE for the old and the new node of each recent checkout, undo and redo, since undo and
+ * redo lead to these nodes.  All other movements of HEAD lead to a new node, and set no flag.
  */
 static int mark_movements(
 	struct history *history, struct items *items, int64_t now, struct err *err)
@@ -367,7 +368,7 @@ static int fit_newest(struct history *history, struct items *items, struct fitti
 }
 
 /*
- * Mark nodes to be dropped until the remaining nodes need at most max bytes.  Protected nodes are
+ * Mark nodes to be dropped until the remaining nodes need at most 'max' bytes.  Protected nodes are
  * always kept.  Of the other nodes, those marked ITEM_LATE are dropped last.
  */
 static int fit_into(struct history *history, struct items *items, uint64_t max,
@@ -424,8 +425,8 @@ struct dropping {
 };
 
 /*
- * Drop a node.  Returns 1 if the node was dropped, 0 if it is kept, or a negative error.  Returns 2
- * if the node was dropped and the callback wants to stop.
+ * Drop a node.  Returns 0 if the node is kept, 1 if it was dropped, 2 if it was dropped and the
+ * callback wants to stop, or a negative error.
  */
 static int drop_node(const struct dropping *dropping, const char *id, struct err *err)
 {

@@ -8,8 +8,8 @@
  *
  * Objects that are damaged, or that need a damaged object, become the vertices of a graph.  Such
  * objects are few.  Edges lead from a vertex to the damaged objects that its object needs.  After
- * the walk, treeproof_use follows the edges from the vertex of each user's tree, and so finds the
- * users of each fault.
+ * the walk, treeproof_use follows the edges from the vertex of a tree that a user has
+ * (treeproof.h), and so finds the users of each fault.
  *
  * A wrong claim is a fault of the object that makes the claim.  It is not a fault of the object
  * that the claim is about.
@@ -90,8 +90,8 @@ struct treeproof {
 	struct frame *frames;
 	size_t depth, frames_cap;
 	/*
-	 * the vertices, found so far, that the objects of the frames need; those of the innermost
-	 * frame are last
+	 * the vertices that the object of each frame needs, as far as known; the outermost frame
+	 * comes first
 	 */
 	uint32_t *open;
 	size_t n_open, open_cap;
@@ -434,7 +434,7 @@ static int next_child(struct treeproof *proof, struct frame *frame, struct err *
 	};
 	/*
 	 * The first name below this child is not checked here.  The first leaf below the child
-	 * inherits the claim 'after', and is checked against that claim.
+	 * inherits the member 'after' of the claim, and its first name is compared with 'after'.
 	 */
 	if (!frame->items++)
 		frame->first = child.last;
@@ -477,8 +477,8 @@ static int next_entry(struct treeproof *proof, struct frame *frame, struct err *
 		r = enter_object(proof, &claim, err);
 	}
 	/*
-	 * Enter the content of the entry last.  This may add a frame, and so move all frames in
-	 * memory.
+	 * After everything else, enter the content of the entry.  This may add a frame, and so move
+	 * all frames in memory.
 	 */
 	enum object_type type = reach_content_type(&entry);
 	if (r >= 0 && type) {

@@ -29,8 +29,8 @@ int treeproof_tree(
 	struct treeproof *proof, const struct hash *tree, uint32_t *damage, struct err *err);
 
 /*
- * Record that a user has a tree with this damage.  The caller numbers the users, and calls this
- * function at most once for each of them.
+ * Record that a user has a tree with this damage.  The caller must number the users, and call this
+ * function at most once for each user.
  */
 void treeproof_use(struct treeproof *proof, uint32_t damage, uint32_t user);
 
