@@ -1,16 +1,18 @@
 /*
  * btrfs - the backend whose live tree is a subvolume.
  *
- * Changes are found by generation.  Every index has a mark: the generation of the subvolume when
- * the walk began, and the tree that the walk found.  A capture first writes to disk all changes
- * that the file system has only in memory, and then reads the generation.  If the generation equals
- * that of the mark, nothing has changed, and the tree is that of the mark.  Otherwise a walk looks
- * for changes.  If strata runs as root, it lists the inodes that are younger than the mark, and the
- * walk looks at no others.  If strata runs as an ordinary user, the walk looks at the whole tree.
+ * The generation of a subvolume is a number that grows with every change (subvolume.h).  A capture
+ * writes to disk all changes that the file system has only in memory, and then reads the
+ * generation.  If the capture has to walk the tree, it saves an index with a mark: the generation
+ * that was read before the walk, and the tree that the walk found.  If the next capture reads the
+ * generation of the mark, nothing has changed, and the tree is that of the mark.  Otherwise that
+ * capture walks the tree.  If strata runs as root, it first lists the inodes that have changed
+ * after the generation of the mark, and the walk looks only at these inodes.  If strata runs as an
+ * ordinary user, the walk looks at the whole tree.
  *
- * A change that comes after the generation was read gets a later generation (subvolume.h), even if
- * it comes during the walk.  So the next capture finds the change.  At worst a walk finds no
- * difference, for example when only the access time of a symbolic link has changed.  The mark is an
+ * A change that is made after the generation was read gets a greater generation, even if it is made
+ * during the walk.  So the next capture finds the change.  At worst a capture walks the tree in
+ * vain, for example when only the access time of a symbolic link has changed.  The mark is an
  * extended attribute of the index file, so that the index and its mark are always replaced
  * together.
  *
@@ -372,8 +374,9 @@ static bool find_origin(
 				 sizeof(origin->mark) &&
 			 store_has(ws->setup.store, OBJECT_TREE, &origin->mark.tree, &ignored) == 1;
 	/*
-	 * The mark may have been made while the transaction of the last change was still open.
-	 * Later changes may then have the same number, and the mark would not reveal them.
+	 * Do not trust a mark that was made while the transaction of the last change was still
+	 * open.  Later changes may have the number of the same transaction, so that the mark does
+	 * not reveal them.
 	 */
 	origin->known = origin->marked && origin->mark.at.changed <= origin->mark.at.generation &&
 			subvolume_look(donor, &now.at, &ignored) == 0 &&
@@ -395,10 +398,11 @@ static bool copy_index(const struct origin *origin, int index, const char *to)
 /*
  * Give the copied index a mark.  'now' is the state of the snapshot.
  *
- * Returns true if the snapshot has the tree of the origin's mark.  It has this tree if the mark was
- * right and nothing changed until the snapshot was made.  Otherwise the copied index gets the
- * origin's old mark.  The old mark is right for the snapshot, too: all inodes that changed after
- * the mark was made are younger than the mark.
+ * If the origin's mark was right, and nothing changed until the snapshot was made, the snapshot has
+ * the tree of that mark.  The copied index then gets a mark with that tree and the state 'now', and
+ * the function returns true.  Otherwise the copied index gets the origin's old mark.  The old mark
+ * is right for the snapshot, too: the next capture looks at all inodes that have changed after the
+ * generation of the mark.
  */
 static bool copy_mark(const struct workspace *ws, const char *copy, const struct origin *origin,
 	const struct subvolume *now)
@@ -460,8 +464,8 @@ static int open_fork(struct workspace *ws, struct origin *origin, const char *co
 }
 
 /*
- * Make the live tree a snapshot of the directory donor.  Returns 1 with the snapshot's tree in
- * *tree, or 0 if a snapshot is not possible.
+ * Make the live tree, as a snapshot of the directory 'donor'.  Returns 1 with the snapshot's tree
+ * in *tree, or 0 if a snapshot is not possible.
  */
 static int fork_live(struct workspace *ws, int work, int donor, struct hash *tree, struct err *err)
 {

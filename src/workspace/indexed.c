@@ -67,8 +67,8 @@ bool indexed_own_place(const struct workspace *ws, struct scan_skip *skip)
 }
 
 /*
- * Whether programs may have mapped files of this workspace for writing.  Bases and layers have a
- * struct workspace without a backend, and programs never map their files.
+ * Whether programs may have mapped files of this workspace for writing.  The struct workspace of a
+ * base or a layer has no backend, and programs never map files of bases or layers for writing.
  */
 static bool may_be_mapped(const struct workspace *ws)
 {

@@ -11,11 +11,12 @@
  *	layers/next   the number to try first for a new layer
  *	layers/limit  maximum number of bytes of all layers; absent: a share of the disk
  *
- * Everything except the layers themselves is kept in targets of symbolic links (stack.h).
+ * BOOT identifies the boot of the machine during which the mark was made.  Everything except the
+ * layers themselves is kept in targets of symbolic links (stack.h).
  *
- * Layers are not synced.  The mark N.ok is made after all other parts of a layer, and removed
- * before them.  It is valid only during one boot of the machine, since a power cut may damage a
- * layer and leave its mark.
+ * The mark N.ok is made after all other parts of a layer, and removed before them.  Layers are not
+ * synced, so a power cut may damage a layer and leave its mark.  So a mark is valid only until the
+ * next boot of the machine.
  */
 #pragma once
 #include <stdbool.h>
@@ -74,7 +75,7 @@ int layerlinks_find(int dirfd, const struct hash *tree, unsigned *number, struct
 int layerlinks_prefer(int dirfd, const struct hash *tree, unsigned number, struct err *err);
 
 /*
- * Reserve a number for a new layer by writing its link N.on.  The caller makes the layer's
+ * Reserve a number for a new layer by writing its link N.on.  The caller must then make the layer's
  * directory.
  */
 int layerlinks_reserve(

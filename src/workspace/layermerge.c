@@ -2,10 +2,10 @@
  * Builds each directory of the result from the directories with the same path in the layers,
  * beginning with the topmost layer.
  *
- * For each name, the topmost entry counts.  If that entry is a directory, the directories with this
- * name in deeper layers are merged into it.  The merging ends at a layer that hides the deeper
- * ones.  Under this name, such a layer has an opaque directory, or a file that is not a directory.
- * The resulting directory is then opaque, too.
+ * For each name, the topmost entry counts.  If that entry is a directory, the directories of the
+ * same name in deeper layers are merged into it, down to an opaque directory or a file that is not
+ * a directory.  Either of them hides what the layers below have under this name, so the resulting
+ * directory becomes opaque.
  */
 #include "workspace/layermerge.h"
 
@@ -73,8 +73,8 @@ static int copy_xattrs(int from, int to)
 }
 
 /*
- * Give the result the attributes of the topmost directory.  The times are set last, since every
- * name that is made in a directory changes them.
+ * Give the result the attributes of the topmost directory.  The times are set last, since they
+ * change whenever a name is made in the directory.
  */
 static int copy_attributes(const struct merging *dir)
 {

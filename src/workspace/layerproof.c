@@ -109,8 +109,8 @@ struct proving {
 };
 
 /*
- * Whether a layer has a mark of this boot, and the mark has no '~'.  Only such layers claim to show
- * all of their tree.  A layer without a mark is proved before it is used.
+ * Whether a layer claims to show all of its tree: it has a mark of this boot, and the mark has no
+ * '~'.  (A layer without a mark is proved before it is used.)
  */
 static bool is_marked(int dirfd, unsigned number)
 {

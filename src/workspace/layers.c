@@ -235,8 +235,8 @@ int layers_reserve(const struct layers *layers, const struct stack *stack, const
 
 /*
  * Mark a new layer.  Checkouts of the layer's tree will use the layer, unless it is inexact, that
- * is, does not show all of the tree.  After an inexact layer, the next checkout of the tree makes a
- * layer again, and reports again which files could not be restored.
+ * is, does not show all of the tree.  Instead of using an inexact layer, the next checkout of the
+ * tree makes a layer again, and reports again which files could not be restored.
  */
 static int mark_new(int dirfd, unsigned number, bool inexact, struct err *err)
 {

@@ -39,9 +39,9 @@ struct layers {
 };
 
 /*
- * Make a base with the given tree, which all later overlays use.  If place is not NULL, the
- * directory at this path has the tree already and becomes the base.  Otherwise the tree is written
- * to a new directory, and files are cloned from donor (-1: none) where possible.
+ * Make a base with the given tree, which all later overlays use.  If 'place' is not NULL, the
+ * directory at this path becomes the base, and must already have the tree.  Otherwise the tree is
+ * written to a new directory, and files are cloned from 'donor' (-1: none) where possible.
  */
 int layers_make_base(const struct layers *layers, const struct hash *tree, const char *place,
 	int donor, struct err *err);
@@ -63,14 +63,14 @@ int layers_lock(int rootfd, enum lock_mode mode, struct err *err);
 /*
  * Set the members base, top and tree of *stack so that an overlay on the stack shows the given
  * tree.  A layer is made if none shows that tree.  The parameter 'here' is the present stack of the
- * overlay, or NULL.  The caller has the lock of layers_lock.
+ * overlay, or NULL.  The caller must hold the lock of layers_lock.
  */
 int layers_find_or_make(const struct layers *layers, const struct hash *tree,
 	const struct stack *here, struct stack *stack, struct err *err);
 /*
- * Prove the layers of a stack that have not been proved since the boot of the machine.  Layers that
- * do not show their tree are replaced.  Returns 1 if the top of the stack has changed.  The caller
- * must then save the stack.
+ * Prove each layer of a stack, unless the layer was already proved since the boot of the machine.
+ * A layer that does not show its tree is replaced.  Returns 1 if the top of the stack has changed.
+ * The caller must then save the stack.
  */
 int layers_check(const struct layers *layers, struct stack *stack, struct err *err);
 

@@ -202,8 +202,8 @@ static void count_uses(struct picture *picture)
 
 		set_used(picture, picture->stacks[i].top);
 		/*
-		 * At its next mount, the workspace will use the merged layer instead of the top
-		 * layer, if there is one.
+		 * If the chain has been merged, the workspace will use the merged layer instead of
+		 * the top layer at its next mount.
 		 */
 		if (layerlinks_find(picture->dirfd, &picture->stacks[i].tree, &merged, &ignored) >
 			0)
@@ -290,10 +290,10 @@ static void sum_sizes(const struct picture *picture, struct layertend_usage *usa
 /* ------------------------------------------------------------------ merging */
 
 /*
- * Returns the number of layers at the top of a chain that should be merged.  Merging these layers
- * makes the chain short enough.  More layers than necessary are merged as long as the next layer is
- * not much larger than all layers above it together.  So each layer takes part in few merges,
- * however long the history is.
+ * Returns how many of the topmost layers of a chain should be merged.  These are at least as many
+ * layers as necessary to make the chain short enough.  The next deeper layer is merged, too, as
+ * long as it is not much larger than all layers above it together.  So each layer takes part in few
+ * merges, however long the history is.
  */
 static size_t merge_count(struct picture *picture, const struct layerlinks_chain *chain)
 {
@@ -327,8 +327,8 @@ static void merge_long_chains(struct picture *picture)
 		struct layer *top = find_layer(picture, stack->top);
 
 		/*
-		 * If checkouts no longer use the top layer, an earlier run has merged its chain.
-		 * The workspace will use the merged layer at its next mount.
+		 * Skip a chain that an earlier run has merged: checkouts no longer use its top
+		 * layer, and the workspace will use the merged layer at its next mount.
 		 */
 		if (!top || !top->preferred ||
 			layerlinks_chain(
@@ -555,7 +555,7 @@ int layertend_run(int rootfd, const struct layertend_options *options, struct er
 		return run < 0 ? run : 0;
 	leave_request(run);
 	/*
-	 * Try again if there is a request.  Another process may have left it after tend_locked
+	 * Try again if there is a request.  Another process may have made it after tend_locked
 	 * looked for requests and before the lock was released.
 	 */
 	do

@@ -5,13 +5,13 @@
  *	measure   count the entries and bytes of new layers
  *	merge     merge chains longer than LAYERTEND_DEPTH that an overlay uses.  The overlay
  *	          takes the merged layer at its next mount
- *	drop      drop layers without a mark, layers of an earlier boot, and layers that another
- *	          layer of the same tree has replaced.  Then drop the layers that were not used
- *	          for longest, until the others fit into the limit.  Layers that an overlay uses
- *	          or has mounted are kept
+ *	drop      drop layers without a mark, layers with a mark of an earlier boot, and layers
+ *	          that another layer of the same tree has replaced.  Then drop the layers whose
+ *	          last use is longest ago, until the others fit into the limit.  Layers that an
+ *	          overlay uses or has mounted are never dropped
  *
- * Only one process maintains layers at a time.  Other processes wait only while layers are taken
- * out of use by a rename.  The files of these layers are removed after that.
+ * Only one process maintains layers at a time.  Other processes wait only while the dropped layers
+ * are renamed.  The files of these layers are removed after that.
  */
 #pragma once
 #include <stdbool.h>
@@ -21,8 +21,8 @@
 #include "workspace/layerlinks.h"
 
 /*
- * A chain with more layers than this is merged.  Row 18 of the benchmark measures lookups and
- * compiles at this depth.
+ * A chain with more layers than this is merged.  Row 18 of the benchmark measures how long look-ups
+ * and the compiling of programs take at this depth.
  */
 #define LAYERTEND_DEPTH 8
 /*

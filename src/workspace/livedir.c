@@ -8,8 +8,8 @@
 #include "workspace/indexed.h"
 
 /*
- * Returns the number of directories that a relative path leads up, such as 2 for "../..".  Returns
- * 0 for an absolute path.
+ * Returns how many levels a relative path goes up, such as 2 for "../..".  Returns 0 for an
+ * absolute path.
  */
 static unsigned levels_above(const char *path)
 {

@@ -27,8 +27,8 @@ int livedir_destroy(struct workspace *ws, livedir_do discard, struct err *err);
 
 /*
  * Change the live tree from the tree 'from' (NULL: the live tree is empty) to the tree 'to'.  The
- * index is not changed.  Files are cloned from donor (-1: none) where possible.  *applied is set to
- * the written entries, sorted.
+ * index is not changed.  Files are cloned from 'donor' (-1: none) where possible.  *applied is set
+ * to the written entries, sorted.
  */
 int livedir_apply(struct workspace *ws, const struct hash *from, const struct hash *to, int donor,
 	struct applied *applied, struct err *err);

@@ -9,19 +9,21 @@
  *	                          not dropped
  *	ROOT/work/NAME/freezing   exists while an upper becomes a layer
  *
- * Only the sandbox mounts the overlay.  A capture walks the upper directory alone, and computes the
- * tree from the upper and from the tree of the layers.  A checkout makes another stack with an
- * empty upper.  The upper of a fork is made by the first command that may write.
+ * Only the sandbox mounts the overlay.  A capture walks only the upper directory, and merges the
+ * result with the tree of the layers.  A checkout makes another stack with an empty upper.  A fork
+ * begins without an upper, and the first command that may write in the fork makes one.
  *
- * An upper directory can be frozen if it was captured and no program runs in it.  Then it becomes
- * the layer of the tree that it shows.  First the stack is replaced by a stack with a new upper on
- * top of that layer.  Then the old upper is renamed to be the layer.  The link 'freezing', with the
- * text NUMBER.GENERATION.BOOT, records which upper becomes which layer, so that the next command
- * can complete an interrupted freeze.
+ * An upper directory can become a layer if it was captured and no program runs in it.  This is
+ * called freezing.  The new layer, on top of the layers below it, shows the captured tree.  First a
+ * new stack is written, which names the future layer and has a new upper.  Then the old upper is
+ * renamed to be that layer.  The link 'freezing' has the text NUMBER.GENERATION.BOOT: the number of
+ * the layer, the generation of the old upper, and the boot of the machine.  With this link, the
+ * next command can complete an interrupted freeze.
  *
  * Commands that only read the live tree take no lock, so a checkout may remove the upper that such
- * a command reads.  The checkout replaces the stack first, and a generation is never used again.
- * So if the generation is still the same after a capture, the capture saw the whole tree.
+ * a command reads.  The generation of an upper is a number that no later upper of the workspace
+ * gets, and a checkout replaces the stack before it removes the upper.  So if the stack names the
+ * same generation before and after a capture, the capture saw the whole tree.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -227,8 +229,8 @@ static int remove_strays(struct overlay *overlay, struct err *err)
 /* --------------------------------------------------------------- freezing */
 
 /*
- * Read the link of a freeze.  Returns 1 if a freeze has begun and not ended, else 0.  *intact is
- * set to true if the freeze began in this boot of the machine.
+ * Read the link 'freezing'.  Returns 1 if a freeze has begun and not ended, else 0.  *intact is set
+ * to true if the freeze began in this boot of the machine.
  */
 static int read_freezing(struct overlay *overlay, unsigned *number, unsigned *generation,
 	bool *intact, struct err *err)
@@ -361,8 +363,8 @@ static int check_layers(struct workspace *ws, struct err *err)
 }
 
 /*
- * Open the live tree.  A command that may write completes an interrupted freeze and uses only
- * proved layers.
+ * Open the live tree.  If the command may write, this also completes an interrupted freeze, and
+ * uses a layer only after a check that the layer is intact.
  */
 static int open_overlay(struct workspace *ws, struct err *err)
 {
@@ -449,7 +451,7 @@ static void remove_upper(struct overlay *overlay, unsigned generation)
 /*
  * Decide whether to freeze the upper, which shows the given tree, and set *frozen.  If *frozen is
  * true, a layer is reserved for the upper, and *here is set to the stack with that layer on top.
- * The next stack is made from *here.
+ * The caller makes the next stack from *here.
  */
 static int reserve_upper(struct workspace *ws, const struct layers *layers, const struct hash *tree,
 	struct stack *here, bool *frozen, struct err *err)

@@ -38,7 +38,7 @@ bool stack_tree_parse(const char *text, struct hash *tree);
 
 /*
  * Read or write the stack in a link.  stack_read returns 1, or 0 if the link does not exist.
- * stack_write replaces the link, and syncs the directory if durable is set.
+ * stack_write replaces the link, and syncs the directory if 'durable' is true.
  */
 int stack_read(int dirfd, const char *name, struct stack *stack, struct err *err);
 int stack_write(

@@ -54,8 +54,8 @@ struct workspace_want {
 };
 /*
  * Returns the wanted backend, or the best one that works here if *want has no name of a backend.
- * The reason for the choice is written to reason, which has room for reason_max bytes.  Returns
- * NULL with ERR_UNSUPPORTED if the wanted backend does not work, or if no backend works.
+ * The reason for the choice is written to the buffer 'reason', which has room for reason_max bytes.
+ * Returns NULL with ERR_UNSUPPORTED if the wanted backend does not work, or if no backend works.
  */
 const struct workspace_kind *workspace_choose(int rootfd, const struct workspace_want *want,
 	char *reason, size_t reason_max, struct err *err);
@@ -105,7 +105,7 @@ struct workspace *workspace_new(const struct workspace_setup *setup, struct err 
 bool workspace_free(struct workspace *workspace);
 
 /*
- * Make a live tree that shows the given tree.  Files are cloned from donor (-1: none) where
+ * Make a live tree that shows the given tree.  Files are cloned from 'donor' (-1: none) where
  * possible.
  */
 int workspace_create(
@@ -136,7 +136,7 @@ struct workspace_counters {
 	struct treeapply_progress applied;
 };
 /*
- * Count progress in *counters from now on.  If counters is NULL, the caller's counters are no
+ * Count progress in *counters from now on.  If 'counters' is NULL, the caller's counters are no
  * longer used.
  */
 void workspace_count(struct workspace *workspace, struct workspace_counters *counters);
@@ -147,14 +147,14 @@ void workspace_count(struct workspace *workspace, struct workspace_counters *cou
 int workspace_live(const struct workspace *workspace);
 /*
  * Store the live tree in its present state, and set *tree to its hash.  *inside is the root
- * directory of the programs that run in the workspace.  The pointer is NULL if none run.
+ * directory of the programs that run in the workspace.  If no programs run, 'inside' is NULL.
  */
 int workspace_capture(
 	struct workspace *workspace, const int *inside, struct hash *tree, struct err *err);
 /*
  * Save the index of the last capture.  The next capture compares the live tree with this index.
- * The index names stored objects, so it may be saved only after everything that the capture has
- * stored is durable.
+ * The index names stored objects, so the caller must first make everything durable that the capture
+ * has stored.
  */
 int workspace_save_index(struct workspace *workspace, struct err *err);
 
@@ -173,9 +173,9 @@ struct workspace_change {
 int workspace_apply(struct workspace *workspace, const struct workspace_change *change,
 	struct hash *now, struct err *err);
 /*
- * Later changes are to be made through the descriptor fd.  It shows the live tree as running
- * programs see it.  The workspace becomes the owner of fd.  User and group ids seen through fd are
- * higher than those in the tree by the number 'shift'.
+ * Make later changes of the live tree through the directory fd, which shows the live tree as
+ * running programs see it.  The workspace becomes the owner of fd.  User and group ids seen through
+ * fd are higher than those in the tree by the number 'shift'.
  */
 void workspace_apply_through(struct workspace *workspace, int fd, uint32_t shift);
 
@@ -220,7 +220,8 @@ int workspace_discard(struct workspace *workspace, struct err *err);
 /*
  * Freeze the changes made so far, if that is worth its cost.  Later captures and forks then need
  * not look at these changes again (overlay.c).  No program may run in the workspace.  The parameter
- * 'tree' is the tree that the last capture found.  The index of that capture must have been saved.
+ * 'tree' must be the tree that the last capture found.  The index of that capture must have been
+ * saved.
  */
 int workspace_freeze(struct workspace *workspace, const struct hash *tree, struct err *err);
 
@@ -238,8 +239,8 @@ int workspace_limit_layers(int rootfd, uint64_t bytes, struct err *err);
 
 /*
  * Check the layers of an environment.  The function 'bad' is called for each layer that does not
- * show the tree that it was made for.  If repair is set, such a layer is made again before its next
- * use.
+ * show the tree that it was made for.  If 'repair' is true, such a layer is made again before its
+ * next use.
  */
 int workspace_prove(const struct workspace_setup *setup, bool repair,
 	void (*bad)(void *arg, unsigned layer), void *arg, struct err *err);
