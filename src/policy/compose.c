@@ -31,8 +31,9 @@ static bool has_deep(const struct rule_names *names)
 }
 
 /*
- * Returns the number of names at the beginning of a rule that equal the names of the workspace's
- * path.  Protected names among them are not counted.
+ * Returns the number of names at the beginning of a rule that are those of the workspace's path, or
+ * 0 if the rule does not lie in the workspace.  names_no_more skips these names, even if they are
+ * protected.
  */
 static size_t names_of_workspace(const char *workspace, const char *rule)
 {
@@ -46,7 +47,8 @@ static size_t names_of_workspace(const char *workspace, const char *rule)
 
 /*
  * Whether the rule 'whole' also names every protected path that 'rule' names.  'rule' must lie
- * within 'whole'.  If neither rule has a "**", their names correspond one by one.
+ * within 'whole'.  Without a "**", the names of the two rules correspond one by one.  If either
+ * rule has a "**", 'whole' counts as naming no protected path.
  */
 static bool names_no_more(const struct cut *cut, const char *rule, const char *whole)
 {
@@ -76,9 +78,9 @@ static bool names_no_denial(const struct policy_list *denials, const char *rule,
 }
 
 /*
- * Whether the rule 'whole' lifts every denial that 'rule' lifts.  Both are rules of fs.grantable,
- * and 'rule' lies within 'whole'.  A rule lifts a denial only if it lies in that denial.  So
- * 'whole' must lie in every denial that 'rule' lies in.
+ * Whether the rule 'whole' lifts every denial that 'rule' lifts.  Both must be rules of
+ * fs.grantable, and 'rule' must lie within 'whole'.  A rule lifts a denial only if it lies in that
+ * denial.  So the result is true if 'whole' lies in every denial that 'rule' lies in.
  */
 static bool lifts_no_more(const struct policy *policy, const char *rule, const char *whole)
 {
@@ -101,7 +103,10 @@ static bool add_cut(void *arg, const char *rule)
 	if (!lifts_no_more(cut->granting[0], rule, cut->a) ||
 		!lifts_no_more(cut->granting[1], rule, cut->b))
 		return true;
-	/* A wider rule of the list replaces this rule only if it names and lifts as much. */
+	/*
+	 * A wider rule of the list makes this rule needless, unless this rule names further
+	 * protected paths or lifts further denials.
+	 */
 	for (size_t i = 0; i < list->n; i++)
 		if (rule_within(rule, list->list[i]) &&
 			(!cut->naming || names_no_more(cut, rule, list->list[i])) &&
@@ -129,7 +134,7 @@ static struct policy_list cut_paths(const struct policy_list *a, const struct po
 
 /*
  * Find the ports that two rules both allow: a rule of policy p with port a, and a rule of policy q
- * with port b.  Returns false if there are none.
+ * with port b.  Returns false if the two rules have no port in common.
  */
 static bool cut_port(const struct policy *p, int a, const struct policy *q, int b, int *out)
 {
@@ -341,10 +346,10 @@ static bool surely_overlaps(const struct policy_list *list, const char *rule)
 }
 
 /*
- * List the rules of fs.allow_read_within_deny that certainly lift a denial of their own policy.
- * Also list rules whose paths the policy allows anyway.  Any other rule may turn out to lift no
- * denial when its policy is resolved, and is then dropped.  So such a rule must not lift a denial
- * of the other policy.
+ * List the rules of fs.allow_read_within_deny that may also lift a denial of the other policy.
+ * Such a rule certainly lifts a denial of its own policy, or its own policy allows its paths
+ * anyway.  Any other rule may turn out to lift no denial when its policy is resolved, and is then
+ * dropped.
  */
 static struct policy_list sure_holes(
 	const struct policy_fs *fs, const struct policy_list *read, struct arena *arena)

@@ -30,7 +30,7 @@ struct keys_key {
 	enum keys_kind kind;
 	enum keys_role role;
 	size_t offset; /* offset of the member in struct policy */
-	/* the words for the values of an enum, in its order; ends with NULL */
+	/* the words for the values of an enum, in the order of the enum; ends with NULL */
 	const char *const *choices;
 };
 

@@ -80,8 +80,8 @@ static void look_at_programs(struct oddities *oddities)
 }
 
 /*
- * Find a rule of denied_domains that denies everything that an allowed rule allows.  Returns NULL
- * if there is none.
+ * Find a rule of denied_domains that denies everything that 'rule' allows.  Returns NULL if there
+ * is no such rule.
  */
 static const char *find_denial(const struct policy_list *denied, const struct domains_rule *rule)
 {

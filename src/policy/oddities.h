@@ -1,7 +1,7 @@
 /*
  * oddities - finds probable mistakes in a valid policy, and describes them as warnings for people.
- * These are rules without effect, denials that are lifted, and allowances that are wider than they
- * look.
+ * Such mistakes are rules without effect, denials that are lifted, and allowances that are wider
+ * than they look.
  */
 #pragma once
 #include "policy/policy.h"

@@ -48,8 +48,8 @@ int policy_resolve(const struct policy *policy, const struct policy_place *place
 		return r;
 	resolved.warnings = oddities_list(&resolved, arena);
 	/*
-	 * Drop exceptions that lift no denial, since they would allow reading elsewhere.  Which
-	 * exceptions lift none is known only after the variables are replaced.
+	 * Drop exceptions that lift no denial, since they would allow reading elsewhere.  These
+	 * exceptions are known only after the variables are replaced.
 	 */
 	resolved.fs.allow_read_within_deny = lists_overlapping(
 		&resolved.fs.allow_read_within_deny, &resolved.fs.deny_read, arena);

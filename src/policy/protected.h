@@ -36,14 +36,14 @@ struct protected_match {
 };
 
 /*
- * Visits the protected names among the names of a path.  The path is absolute, without "." and
+ * Visits the protected names among the names of a path.  The path must be absolute, without "." and
  * "..".
  */
 struct protected_walk {
 	const char *home; /* NULL: not known */
 	struct str path;
-	size_t end;      /* end of the part of the path that the walk has reached */
-	struct str name; /* the last name of the part */
+	size_t end;      /* length of the beginning of 'path' that ends with 'name' */
+	struct str name; /* the name of 'path' that the walk has come to */
 	size_t row;      /* the next row of the table to compare with */
 	size_t in_git;   /* number of names that follow the last ".git"; 0: none */
 	bool worktree;   /* the first of these names is "worktrees" */

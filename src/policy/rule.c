@@ -31,8 +31,8 @@ bool rule_is_literal(struct str name)
 /* ------------------------------------------------------------------ reading */
 
 /*
- * Returns the variable at the start of a rule, as a part of the text.  The result is empty if there
- * is none.
+ * Returns the variable at the start of a rule, as a part of 'text'.  The result is empty if the
+ * rule does not start with a variable.
  */
 static struct str root_of(struct str text)
 {
@@ -62,8 +62,8 @@ static const char *root_fault(struct str text)
 }
 
 /*
- * Returns the length of the group at the start of the text, which begins with '[' or '{'.  Returns
- * 0 if the group is not closed.
+ * Returns the length of the group at the start of the text, or 0 if the group is not closed.  The
+ * text must begin with '[' or '{'.
  */
 static size_t group_length(struct str text)
 {
@@ -386,8 +386,8 @@ static void end_meeting(struct meeting *meeting, const struct rule_names *rest, 
 }
 
 /*
- * If one of two names certainly matches everything that the other one matches, returns that other,
- * narrower one.  Otherwise returns an empty text.
+ * If one of two names certainly matches everything that the other name matches, returns the
+ * narrower name of the two.  Otherwise returns an empty text.
  */
 static struct str meet_names(struct str a, struct str b)
 {

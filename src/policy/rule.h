@@ -8,8 +8,8 @@
  * cannot contain a '/', so a '/' always ends a name.
  *
  * Two rules are compared by their names alone.  The results are not exact, but safe.  If
- * rule_within returns true, the rule certainly lies within the other one.  Every path of an
- * intersection is covered by both rules.
+ * rule_within returns true, 'rule' certainly lies within 'other'.  Every path of an intersection is
+ * covered by both rules.
  */
 #pragma once
 #include "core/arena.h"
@@ -40,8 +40,8 @@ bool rule_is_resolved(const char *rule);
 const char *rule_resolve(const char *rule, const struct policy_place *place, struct arena *arena);
 
 /*
- * Whether a rule covers a path.  The path is absolute, without "." and "..".  A rule that is not
- * resolved covers no path.
+ * Whether a rule covers a path.  The path must be absolute, without "." and "..".  A rule that is
+ * not resolved covers no path.
  */
 bool rule_covers(const char *rule, struct str path);
 /*

@@ -78,8 +78,8 @@ static void propose_path(struct verdict *out, struct str path, const char *key)
 /* ---------------------------------------------------------- protected names */
 
 /*
- * Whether 'path' lies in the workspace, and 'part' is the workspace or a directory above it.  A
- * protected name of such a directory does not count.
+ * Whether 'path' lies in the workspace, and 'part' is the workspace or a directory above it.  If
+ * so, the last name of 'part' does not count as protected.
  */
 static bool leads_to_workspace(const struct policy *policy, struct str path, struct str part)
 {

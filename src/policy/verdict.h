@@ -32,9 +32,9 @@ void verdict_path(const struct policy *policy, enum verdict_access access, struc
 
 /*
  * Judge a host, which is a name or an address as text (domains_read_host).  Names are compared
- * without regard to case and to a dot at the end.  Any other text is never allowed, except with
- * net.mode "host".  Examples are a name with NUL, CR or LF, and an IPv4 address that is not in
- * dotted decimal.
+ * without regard to case and to a dot at the end.  A text that is neither a name nor an address is
+ * never allowed, except with net.mode "host".  Examples are a name with NUL, CR or LF, and an IPv4
+ * address that is not in dotted decimal.
  *
  * A rule of net.denied_domains overrides rules that allow; without a port it denies all ports.  A
  * rule of net.allowed_domains without a port allows 80 and 443, and a rule with ":*" allows all
@@ -44,14 +44,17 @@ void verdict_host(const struct policy *policy, struct str host, uint16_t port, s
 
 struct sockaddr;
 /*
- * Whether a connection for an allowed name may go to this address, which the name resolves to.  An
- * address that is not public, such as a loopback, link-local, private or metadata address, needs a
- * rule of its own.  This rule has the address itself, or "localhost" for loopback.
+ * Judge whether a connection for an allowed name may go to this address, which the name resolves
+ * to.  An address that is not public, such as a loopback, link-local, private or metadata address,
+ * needs a rule of its own.  This rule has the address itself, or "localhost" for loopback.
  */
 void verdict_address(const struct policy *policy, const struct sockaddr *address, uint16_t port,
 	struct verdict *out);
 
-/* Whether a name is allowed with any port.  This verdict decides the answers to DNS queries. */
+/*
+ * Judge a name: it is allowed if it is allowed with at least one port.  This verdict decides the
+ * answers to DNS queries.
+ */
 void verdict_name(const struct policy *policy, struct str name, struct verdict *out);
 
 /*
