@@ -60,8 +60,8 @@ void admission_deny(struct verdict *out, const char *remedy, const char *rule, .
 }
 
 /*
- * Write the host with a port that may be granted, or without a port if a rule for both usual ports
- * may be granted.  Returns false if no port may be granted.
+ * Write to 'out' a rule that may be granted: the host alone if both 80 and 443 may be granted, else
+ * the host with one port.  Returns false if no port may be granted.
  */
 static bool find_offer(
 	const struct policy *offered, const struct hostname *host, char out[HOSTNAME_PORT_MAX])

@@ -20,8 +20,8 @@ static void explain_port(const struct proxy *proxy, struct hostname *host, struc
 /*
  * Handle a refused attempt to connect to a loopback address.  Programs in the sandbox have a
  * loopback device of their own, and not the machine's.  So an attempt that no program in the
- * sandbox accepts counts as a denial only if a program of the machine listens at that address.
- * Otherwise the attempt would fail without a policy, too.
+ * sandbox accepts counts as a denial only if a program of the machine listens at that address.  If
+ * no program listens there, the attempt would fail without a policy, too.
  */
 static void note_refused(struct proxy *proxy, const struct netspace_attempt *attempt)
 {

@@ -59,8 +59,8 @@ enum denials_sink {
 };
 /*
  * Add a descriptor that denials are written to; it is borrowed.  A regular file is locked by
- * flock(2) for each write, so that its reader may empty it.  Descriptors beyond DENIALS_SINKS_MAX
- * are ignored.
+ * flock(2) during each write, so that a reader that takes the lock may empty the file.  Descriptors
+ * beyond DENIALS_SINKS_MAX are ignored.
  */
 void denials_add_sink(struct denials *denials, int sink, enum denials_sink kind);
 /*

@@ -100,8 +100,8 @@ static bool is_one_of(const char *call, const char *const *calls)
 
 /*
  * Handle an attempt to rename or remove a path that the program may write.  Mounts prevent this if
- * the path, or a path below it, is hidden or must not be changed.  In that case, add a denial with
- * the rule about that place.
+ * a place, at the path or below it, is hidden or must not be changed.  If so, add a denial with the
+ * rule about that place.
  */
 static void on_moved(
 	const struct explainer *explainer, const struct callfilter_event *event, const char *path)
@@ -173,7 +173,7 @@ static void on_executed(const struct explainer *explainer, const struct callfilt
 		(void)deny_path(explainer, VERDICT_EXECUTE, interpreter.data, event->inside);
 }
 
-/* Set the rule and the remedy for a call that is not on the list. */
+/* Set the rule and the remedy for a call that the call filter does not allow. */
 static void explain_call(const struct explainer *explainer, const char *call, struct verdict *out)
 {
 	static const char *const memory[] = { "memfd_create", NULL };

@@ -2,9 +2,9 @@
  * findings - what a warden has found out about a policy, for the process that runs the command.
  *
  * The warden sees the tree and makes the network; the other process enters the restrictions.  The
- * warden writes a report to a file in memory that both processes have open: the home directory, the
- * variables, an empty text, the restrictions that are not enforced, and the lists of
- * planning_write.  A zero byte ends each text.
+ * warden writes a report to a file in memory that both processes have open.  The report consists of
+ * texts, each with a zero byte at its end: the home directory, the variables, an empty text, the
+ * restrictions that are not enforced, and the lists of planning_write.
  */
 #pragma once
 #include "confine/planning.h"

@@ -184,8 +184,8 @@ static void judge_rule(const struct policy *policy, enum verdict_access access, 
 }
 
 /*
- * Returns the rule by which a path may be granted.  If there is none, returns NULL, and sets *out
- * to the rule that forbids the grant and the remedy.
+ * Returns the rule by which a path may be granted.  If there is no such rule, returns NULL, and
+ * sets *out to the remedy and to the rule that forbids the grant.
  */
 static const char *find_rule(const struct grants *grants, enum verdict_access access,
 	struct str path, struct verdict *out)
@@ -231,7 +231,7 @@ static bool was_planned(const struct planning *planning, const char *path)
 /*
  * Find a path of fs.allow_write that becomes writable when the directory 'path' is shown.  Such a
  * path lies below that directory, and has no effect while it cannot be read.  Returns NULL if there
- * is none.
+ * is no such path.
  */
 static const char *find_opened(const struct grants *grants, const char *path)
 {
@@ -417,7 +417,7 @@ static int check_mode(const struct grants *grants, struct err *err)
 }
 
 /*
- * Grant a host.  The text 'host' was written by domains_write_rule, so equal rules have equal
+ * Grant a host.  The text 'host' must be that of domains_write_rule, so that equal rules have equal
  * texts.
  */
 static int grant_host(struct grants *grants, const char *host, const struct domains_rule *rule,

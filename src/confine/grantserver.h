@@ -2,8 +2,8 @@
  * grantserver - answers requests to grant and revoke (grantwire.h), for the warden.
  *
  * A peer must belong to the user of this process.  It must not be in a PID namespace below that of
- * this process, because the sandboxed programs are there.  These programs do not see the socket,
- * and are refused even if they get a descriptor of it.
+ * this process, because sandboxed programs are in such a namespace.  These programs do not see the
+ * socket, and are refused even if they get a descriptor of it.
  */
 #pragma once
 #include "confine/grantwire.h"

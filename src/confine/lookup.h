@@ -1,11 +1,12 @@
 /*
  * lookup - finds the addresses of names, with the files of /etc in the caller's mounts.
  *
- * The resolver of the C library reads files of /etc, and runs modules that they name.  So it may
- * run only in the machine's own mounts, never in mounts that a sandboxed program can write to.  So
- * a process first starts a second process, the keeper, which stays outside when the first one
- * enters a sandbox.  The resolver may block for half a minute, so the keeper starts a process with
- * a deadline for each name.  None of these processes inherits descriptors of the caller.
+ * The resolver of the C library reads files of /etc, and runs modules that these files name.  So
+ * the resolver must run only in the machine's own mounts, never in mounts that a sandboxed program
+ * can write to.  Before a process enters a sandbox, it therefore starts a second process, the
+ * keeper, which stays outside.  The resolver may block for half a minute, so the keeper starts a
+ * process with a deadline for each name.  None of these processes inherits descriptors of the
+ * caller.
  */
 #pragma once
 #include <sys/types.h>

@@ -16,8 +16,8 @@ struct namepool;
 struct namepool *namepool_new(void);
 void namepool_free(struct namepool *pool);
 /*
- * Set *out to the address of a name, which must be in the form of hostname_read.  A new name gets a
- * new address.
+ * Set *out to the address of a name.  The name must have the form that hostname_read makes.  A new
+ * name gets a new address.
  */
 void namepool_give(struct namepool *pool, const char *name, union netspace_address *out);
 /* Returns the name that an address stands for, or NULL.  The name belongs to the pool. */

@@ -320,7 +320,7 @@ static void allow_fixed(
 
 /*
  * Make the rules of Landlock about files.  Landlock has no exceptions within a directory, so
- * exceptions are left to the mounts.  This function is not called if programs may make sandboxes of
+ * exceptions are left to the mounts.  Do not call this function if programs may make sandboxes of
  * their own, because a process with rules about files cannot mount anything.
  */
 static void restrict_files(

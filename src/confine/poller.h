@@ -23,7 +23,7 @@ struct poller_event {
 	unsigned what;
 	/*
 	 * Called with those events of the set 'what' (enum poller_what) that have happened.
-	 * 'failed' is true if the socket has an error, which is always reported.
+	 * 'failed' is true if the socket has an error.  An error is always reported.
 	 */
 	void (*ready)(void *arg, unsigned what, bool failed);
 	void *arg;

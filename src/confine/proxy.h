@@ -21,7 +21,7 @@
 #include "policy/policy.h"
 #include "sandbox/netspace.h"
 
-#define PROXY_CONNECTIONS_MAX 1024 /* connections at a time; further ones wait until some end */
+#define PROXY_CONNECTIONS_MAX 1024 /* connections at a time; a further one waits until one ends */
 #define PROXY_PORTS_MAX 1024       /* ports that the rules may name in all */
 #define PROXY_HTTP_PORT 3128       /* if a rule names this port, one of the next ports is used */
 #define PROXY_SOCKS_PORT 1080
@@ -30,7 +30,10 @@
 /* Time in ms for a request to the proxy, or a query for a name, to arrive. */
 #define PROXY_PATIENCE_MS 30000
 
-/* Options of a proxy.  A member that is 0 is replaced by its value above. */
+/*
+ * Options of a proxy.  A time that is 0 is replaced by its default: RESOLVER_DEADLINE_MS,
+ * PROXY_CONNECT_MS or PROXY_PATIENCE_MS.
+ */
 struct proxy_options {
 	lookup_fn *resolve; /* NULL: the machine's resolver */
 	void *resolve_arg;

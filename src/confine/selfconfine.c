@@ -75,8 +75,8 @@ static int lower_limits(const struct policy_limits *limits, struct err *err)
 }
 
 /*
- * Enter Landlock and the call filter, and give up capabilities.  This process may never execute
- * programs or make sandboxes, even if the policy would allow a program to do so.
+ * Enter Landlock and the call filter, and give up capabilities.  This process gets no right to make
+ * sandboxes, even if the policy gives programs this right.
  */
 static int enter_layers(const struct policy *policy, struct buf *lacks, struct err *err)
 {

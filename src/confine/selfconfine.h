@@ -2,9 +2,9 @@
  * selfconfine - puts the calling process under a policy, for good.
  *
  * The process must have one thread, and must not have read any data of others yet.  Afterwards it
- * has only the variables, descriptors and limits that the policy leaves it.  Landlock limits it to
- * the allowed files, but cannot keep it from denied files within an allowed directory.  A call
- * filter forbids the system calls that no worker needs.
+ * has only the variables and limits that the policy allows, and the descriptors that the options
+ * list.  Landlock limits the process to the allowed files, but cannot keep it from denied files
+ * within an allowed directory.  A call filter forbids the system calls that no worker needs.
  */
 #pragma once
 #include <stddef.h>

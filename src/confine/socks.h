@@ -1,8 +1,8 @@
 /*
  * socks - the requests of SOCKS5 (RFC 1928) without a password, and refusals for SOCKS4.
  *
- * First a program sends a greeting, which says which methods of authentication it supports, and
- * gets the method that the proxy chooses.  Then it sends one request, and gets a reply.
+ * First a program sends a greeting with the methods of authentication that it supports.  The proxy
+ * answers with the method that it chooses.  Then the program sends one request, and gets a reply.
  */
 #pragma once
 #include "confine/hostname.h"

@@ -2,9 +2,9 @@
  * tlshello - the name of the server that a program sends when it begins TLS (RFC 8446, 6066).
  *
  * The hello is the first message of the program, and is not encrypted.  It may be split into
- * several records, and these into several packets.  The extension for encrypted names (ECH) hides a
- * second name.  Browsers always send this extension, filled with noise if they have no second name.
- * So the name that is read here is the outer name, which is not encrypted.
+ * several records, and each record into several packets.  The extension for encrypted names (ECH)
+ * hides a second name.  Browsers always send this extension, filled with noise if they have no
+ * second name.  So the name that is read here is the outer name, which is not encrypted.
  */
 #pragma once
 #include "confine/hostname.h"

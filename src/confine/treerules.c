@@ -168,10 +168,10 @@ static const char *literal_part(const char *rule, struct arena *arena)
 }
 
 /*
- * The last name of a denial may be literal, for instance in "build-?/secret".  Then only the
- * directories that the other names match are searched for, and the last name is added to the path
- * of each.  In this way the name can be reserved in directories that do not have it yet.  Rules
- * with "**" are left out, because they would match every directory of a tree.
+ * The last name of a denial may be literal, for instance in "build-?/secret".  For such a denial,
+ * the search looks only for the directories that the other names match, and the last name is added
+ * to the path of each directory.  In this way the name can be reserved in directories that do not
+ * have it yet.  Rules with "**" are left out, because they would match every directory of a tree.
  */
 static void set_aside_name(struct expansion *expansion)
 {

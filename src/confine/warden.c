@@ -47,8 +47,9 @@ static const struct bindspec *find_bind(const struct bindspecs *binds, const cha
 }
 
 /*
- * Record the stubs that may be made in directories of the host.  The next capture finds the stubs
- * of the live tree.  If this process is killed, the other stubs can be found only by the record.
+ * Record, in the file 'stub_record', the stubs that may be made in directories of the host.  If
+ * this process is killed, the next capture finds the stubs in the live tree, but the stubs in
+ * directories of the host can be found only through that file.
  */
 static int record_stubs(
 	const struct warden_orders *orders, const struct mountplan *mounts, struct err *err)

@@ -30,7 +30,8 @@ struct warden_orders {
 	 */
 	int sinks[DENIALS_SINKS_MAX];
 	/*
-	 * The cgroup of the command, which the warden removes when it ends.  NULL or empty: none.
+	 * The cgroup of the command.  The warden removes the cgroup at its own end.  NULL or empty:
+	 * none.
 	 */
 	struct resource_group *group;
 	/*
@@ -41,9 +42,9 @@ struct warden_orders {
 	/* The arguments of the command, for answers to these requests. */
 	const struct param_texts *command;
 	/*
-	 * The file to which stubs in the command's binds are written before they are made.  A stub
-	 * is a pair of texts: the host's directory of the bind, and the path below it.  -1: stubs
-	 * are not recorded.
+	 * The file in which the warden records the stubs in the command's binds, before it makes
+	 * them.  The record of a stub is two texts: the host's directory of the bind, and the path
+	 * of the stub below that directory.  -1: stubs are not recorded.
 	 */
 	int stub_record;
 	const struct bindspecs *binds; /* the binds of the command; NULL: none */
@@ -58,7 +59,7 @@ struct warden_orders {
  * the same byte back.
  */
 #define WARDEN_SUMMARY 's'
-/* Like WARDEN_END, but the warden first kills all programs of the command. */
+/* As WARDEN_END (below), but the warden first kills all programs of the command. */
 #define WARDEN_KILL 'k'
 /*
  * Like WARDEN_SUMMARY, but the warden also ends at once, unless programs of the command are left.
@@ -80,6 +81,6 @@ void warden_free(struct warden *warden);
 void warden_plan(struct warden *warden, struct commandspace_plan *plan);
 /*
  * Set the members of a plan for a process that removes the stubs of a killed warden.  The process
- * makes the same mounts as the warden did, so that it holds these stubs.
+ * makes the same mounts as the warden did, so that its plan holds these stubs (core/stub.h).
  */
 void warden_plan_removal(struct warden *warden, struct commandspace_plan *plan);

@@ -1,6 +1,6 @@
 /*
  * warden_priv - the members of a warden, shared by its files.  warden.c prepares the warden.
- * wardenserve.c is the work of the warden while the command runs.
+ * wardenserve.c does the warden's work while the command runs.
  */
 #pragma once
 #include "confine/explainer.h"
