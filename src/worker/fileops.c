@@ -19,7 +19,10 @@
 
 /* -------------------------------------------------------------------- read */
 
-/* Read bytes from the offset of the request on: as many as it asks for, but at most FRAME_MAX. */
+/*
+ * Read bytes, beginning at the offset in the request: as many as the request asks for, but at most
+ * FRAME_MAX.
+ */
 static int read_some(const struct gate_file *file, const struct wire_request *request,
 	struct arena *arena, struct str *out, struct err *err)
 {
@@ -59,9 +62,9 @@ static size_t whole_characters(struct str text)
 }
 
 /*
- * Returns the encoding in which the content is sent.  A content that is not UTF-8 is sent in base64
- * instead.  If the content is cut within a character, that character is left out, and a later
- * request gets it.
+ * Returns the encoding in which the content is sent: 'wanted', or base64 if UTF-8 is wanted and the
+ * content is not UTF-8.  If 'cut' is set, an incomplete character at the end is left out of the
+ * content, and a later request gets it.
  */
 static enum wire_encoding encoding_of(struct str *content, bool cut, enum wire_encoding wanted)
 {

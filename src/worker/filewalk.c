@@ -185,8 +185,8 @@ static int open_readable(struct gate *gate, struct str path)
 }
 
 /*
- * Find the directory above a path where the repository of the path begins.  Returns the number of
- * levels from the path up to that directory, or 0 if no such directory is found.
+ * Find the directory in which the repository of a path begins.  Returns the number of levels from
+ * the path up to this directory, or 0 if no such directory above the path is found.
  */
 static size_t levels_to_repository(struct gate *gate, struct str path)
 {

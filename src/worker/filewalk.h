@@ -33,7 +33,7 @@ struct filewalk {
 };
 
 /*
- * Walk the open directory 'start', whose absolute path is 'path', without a slash at the end.
+ * Walk the open directory 'start'.  'path' is its absolute path, without a slash at the end.
  * Returns 1 if the function 'visit' has ended the walk.
  */
 int filewalk_run(struct filewalk *walk, int start, struct str path, struct err *err);

@@ -22,8 +22,8 @@ void frame_reader_release(struct frame_reader *reader)
 }
 
 /*
- * Whether to try again after the error in errno.  If the descriptor is non-blocking, first waits
- * until the descriptor is ready.
+ * Whether to try again after the error in errno.  If the descriptor is non-blocking, this function
+ * first waits until the descriptor is ready.
  */
 static bool wait_for(int fd, short events)
 {

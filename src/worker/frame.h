@@ -33,7 +33,7 @@ int frame_read(struct frame_reader *reader, struct str *frame, struct err *err);
 	{                                                                                          \
 		.max = FRAME_PREFIX + FRAME_MAX + 2                                                \
 	}
-/* Begin a frame in an empty buffer.  The caller then appends the JSON. */
+/* Begin a frame in an empty buffer.  The caller must then append the JSON. */
 void frame_begin(struct buf *out);
 /*
  * Fill in the length of the frame and send it.  If the frame is too large, nothing is sent and the

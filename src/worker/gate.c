@@ -72,8 +72,8 @@ static bool cut_name(char *path)
 }
 
 /*
- * Open the directory that a rule is about.  Its path is the longest beginning of the rule that
- * exists and has no globs.  'path' has the rule, and becomes the path of that directory.
+ * Open the directory that a rule is about: the longest beginning of the rule that exists and has no
+ * globs.  'path' must be the rule, and becomes the path of the directory.
  */
 static int open_root(char *path)
 {
@@ -265,9 +265,9 @@ static int normalise(
 }
 
 /*
- * Returns the path of an open file in the form of the rules, which the caller frees.  Returns NULL
- * if the file is in no allowed directory, or if the file was removed. *gone tells whether the file
- * was removed.
+ * Returns the path of an open file, in the form that rules have.  The caller frees the path.
+ * Returns NULL if the file is in no allowed directory, or if the file was removed. *gone tells
+ * whether the file was removed.
  */
 static char *rule_path(const struct gate *gate, int fd, bool *gone)
 {
@@ -564,7 +564,9 @@ static int find_place(
 	return 0;
 }
 
-/* Set *target to the true path of the file that a link leads to, if that file may be written. */
+/*
+ * Set *target to the true path of the file that a link leads to, if the policy allows writing it.
+ */
 static int follow(struct gate *gate, const char *path, char **target, struct err *err)
 {
 	bool linked;

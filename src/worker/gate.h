@@ -8,7 +8,7 @@
  *
  * Only regular files are opened for their content.  All other files are opened with O_PATH, which
  * has no effect on a FIFO or a device.  A file with several hard links is served under each allowed
- * name, since the kernel does not show whether the file has other names.
+ * name, since the kernel does not tell the other names of a file.
  *
  * The functions fail with ERR_DENIED if the policy denies access, and otherwise with ERR_SYSTEM.
  */
@@ -30,8 +30,8 @@ int gate_new(const struct policy *policy, const char *given, const char *workspa
 void gate_free(struct gate *gate);
 void gate_freep(struct gate **gate);
 /*
- * Set the function that is called for each denial.  Any thread may call this function, but never
- * two threads at a time.
+ * Set the function 'denied', which is called for each denial.  The calls may come from any thread,
+ * but never from two threads at a time.
  */
 void gate_on_denial(struct gate *gate,
 	void (*denied)(
@@ -58,7 +58,10 @@ void gate_file_release(struct gate_file *file);
 int gate_open(struct gate *gate, struct str path, enum gate_want want, struct gate_file *out,
 	struct err *err);
 
-/* A place where a file may be written: a directory, and a name in it, which is no link. */
+/*
+ * A place where the policy allows writing a file: a directory, and a name in it.  The name is no
+ * link.
+ */
 struct gate_place {
 	int dir;
 	const char *name; /* last name in path */
@@ -70,8 +73,8 @@ struct gate_place {
 	}
 void gate_place_release(struct gate_place *place);
 /*
- * Find the place of a path that may be written.  If 'create' is set, missing directories above the
- * path are made.
+ * Find the place of a path whose file is to be written.  If 'create' is set, missing directories
+ * above the path are made.
  */
 int gate_place_of(
 	struct gate *gate, struct str path, bool create, struct gate_place *out, struct err *err);
@@ -81,5 +84,8 @@ int gate_place_of(
  * -errno.
  */
 int gate_content(int dir, const char *name, struct stat *st);
-/* Whether a path below an open directory may be read.  A denial is not reported. */
+/*
+ * Whether the policy allows reading a path.  Links in the path are not resolved, and a denial is
+ * not reported.
+ */
 bool gate_readable(const struct gate *gate, struct str path);

@@ -28,13 +28,13 @@ void gitignore_init(
 	struct gitignore *ignore, const struct gitignore *above, struct str path, struct str text);
 void gitignore_release(struct gitignore *ignore);
 /*
- * Whether a path is ignored by the rules of a file, or by the rules of the files above.  The path
- * must be below the directory of that file.  If the parameter ignore is NULL, there are no rules.
+ * Whether the rules in 'ignore', or those of the directories above, ignore a path.  The path must
+ * be below the directory of 'ignore'.  If 'ignore' is NULL, there are no rules.
  */
 bool gitignore_has(const struct gitignore *ignore, struct str path, bool is_dir);
 
 /*
- * Whether a path matches a pattern of git without the special marks '!' and '/'.  Exported for
- * tests and fuzzing.
+ * Whether a path matches a pattern of git.  A '!' at the start of the pattern, and a '/' at its
+ * start or its end, must have been removed.  Exported for tests and fuzzing.
  */
 bool gitignore_matches(struct str pattern, struct str path);

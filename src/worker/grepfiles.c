@@ -35,7 +35,7 @@ struct subject {
 	uint64_t line;
 };
 
-/* Returns the beginning of a long line, which is cut between two characters. */
+/* Returns the beginning of a long line.  The line is cut between two characters. */
 static struct str beginning(struct str line)
 {
 	size_t len = GREPFILES_TEXT_MAX;
@@ -184,7 +184,10 @@ static int visit(void *arg, const struct filewalk_entry *entry, struct err *err)
 	if (entry->type != DT_REG || !is_included(grep, entry) ||
 		!gate_readable(grep->ops->gate, entry->path))
 		return 0;
-	/* Do not read a file that was replaced by another kind of file since it was listed. */
+	/*
+	 * The file may have been replaced by a file of another kind since it was listed.  Do not
+	 * read such a file.
+	 */
 	owned_fd int fd = at_name_read(entry->dir, entry->name);
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
 		grep->skipped += fd < 0 && fd != -ENOENT;

@@ -16,8 +16,8 @@
 #include "worker/server.h"
 
 /*
- * Time in ms that the pool waits before it starts a new worker.  A worker that begins to serve gets
- * the processor first.
+ * The pool starts new workers only when nothing has happened for this many ms.  So a worker that
+ * begins to serve gets the processor first.
  */
 #define START_AFTER_MS 5
 #define READY_MS 30000

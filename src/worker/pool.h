@@ -4,7 +4,7 @@
  *
  * The process of the pool listens, and passes each new connection to a worker as a descriptor.
  * This process reads nothing from peers.  A worker serves one connection and ends.  The pool starts
- * another worker in its place as soon as the connection was passed on.
+ * another worker in its place soon after the connection was passed on.
  */
 #pragma once
 #include "worker/workerrun.h"

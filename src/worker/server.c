@@ -83,8 +83,8 @@ static int send_frame(struct server *server, struct buf *out, const struct wire_
 }
 
 /*
- * Send a reply.  If the peer has closed the connection, this is detected when the next request is
- * read.
+ * Send a reply.  If the peer has closed the connection, the server notices this when it reads the
+ * next request.
  */
 static void send_reply(struct server *server, struct wire_reply *reply, struct str id)
 {
@@ -245,7 +245,7 @@ static bool submit(struct server *server, struct job *job)
 	return has_thread;
 }
 
-/* Cancel the jobs with an id.  If id is NULL, all jobs are cancelled. */
+/* Cancel the jobs that have this id.  If 'id' is NULL, cancel all jobs in the list. */
 static void cancel(struct server *server, const struct str *id)
 {
 	(void)pthread_mutex_lock(&server->mutex);

@@ -2,8 +2,8 @@
  * ticket - ends the work on a request at its deadline, when the request is cancelled, or when the
  * peer has closed the connection.
  *
- * Long work calls ticket_check in its loops, which costs little.  Another thread may cancel the
- * request.
+ * Long work calls ticket_check in its loops.  Such a call costs little.  Another thread may cancel
+ * the request.
  */
 #pragma once
 #include <stdbool.h>

@@ -253,8 +253,8 @@ static bool is_content(struct str key)
 }
 
 /*
- * Cut the member 'content' out of the object, and parse the rest of the object.  As a tree of
- * values, the content would need fifty bytes of memory for each of its bytes.
+ * Cut the member 'content' out of the object, and parse the rest of the object.  If the content
+ * were parsed into a tree of values, each of its bytes would need fifty bytes of memory.
  */
 static int take_apart(struct reading *reading, struct str json, struct err *err)
 {
@@ -350,8 +350,8 @@ static void take_encoding(struct reading *reading, enum wire_encoding *out)
 }
 
 /*
- * Read a list of texts.  If 'nullable' is set, an element may be null.  Its text then has the ptr
- * NULL.
+ * Read a list of texts.  If 'nullable' is set, an element may be null, and becomes a text whose ptr
+ * is NULL.
  */
 static void take_texts(
 	struct reading *reading, const char *name, bool nullable, struct str **out, size_t *n)

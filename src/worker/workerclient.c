@@ -17,7 +17,7 @@ static void init(struct workerclient *client, int fd, pid_t pid)
 	frame_reader_init(&client->reader, fd);
 }
 
-/* Execute the worker.  Called in the child process. */
+/* Execute the worker.  To be called in the child process. */
 static void execute(char *const *argv, int fd)
 {
 	size_t n = 0;
