@@ -71,9 +71,9 @@ static bool read_info(
 }
 
 /*
- * Set the properties of a snapshot.  For a received subvolume, the kernel has only the time when it
- * was received.  The time when the snapshot was made comes from the info.xml beside it, or from its
- * name.
+ * Set the properties of a snapshot.  If the snapshot was received, the kernel knows only the time
+ * of the reception.  The time when the snapshot was made then comes from the info.xml beside the
+ * snapshot, or from the name of the snapshot.
  */
 static void describe(const struct btrfsfamily *self, const struct btrfspoint *point,
 	struct arena *arena, struct provider_snapshot *snapshot)
@@ -116,8 +116,8 @@ static void sort_snapshots(struct provider_snapshot *list, size_t n)
 	for (size_t i = 1; i < n; i++)
 		sorted &= list[i - 1].creation <= list[i].creation;
 	/*
-	 * A line is sorted by creation.  So only lists with received snapshots must be sorted
-	 * again.
+	 * The list is in the order of the creation times that the kernel has.  It has to be sorted
+	 * only if 'describe' has set another time for a received snapshot.
 	 */
 	if (!sorted)
 		qsort(list, n, sizeof(*list), compare_snapshots);
@@ -249,8 +249,8 @@ static int datasets(struct family *family, provider_dataset_visit visit, void *a
 }
 
 /*
- * If a subvolume is no dataset because its snapshots are hidden from this user, set an error that
- * says so.
+ * Set the error for a name that no dataset has.  If this user may not see the snapshots of the
+ * subvolume with this name, the error says so.
  */
 static int refuse_dataset(const struct btrfsfamily *self, const char *name, struct err *err)
 {

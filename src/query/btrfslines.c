@@ -19,7 +19,10 @@ struct node {
 	const uint8_t *uuid;
 	size_t vol; /* the subvolume with this uuid; NONE: there is none */
 	size_t up;
-	/* For a root: the number of writable subvolumes that are no snapshots, and one of them. */
+	/*
+	 * For a root: the number of subvolumes that have this root and are not snapshots, and the
+	 * index of one of them.
+	 */
 	size_t live_count, live;
 };
 
@@ -128,7 +131,11 @@ static bool is_made_from(const struct btrfsvol *vol)
 	return btrfsvols_has(vol->parent) || btrfsvols_has(vol->received);
 }
 
-/* Accept a layout of directories, unless the kernel contradicts it. */
+/*
+ * If the path of a subvolume has the layout of snapper or timeshift, record this subvolume as a
+ * snapshot of the live subvolume that the layout names.  Record nothing unless the kernel shows
+ * that the two subvolumes have common ancestors.
+ */
 static void try_place(struct finding *finding, const struct btrfsvol_path *path)
 {
 	struct found *found = &finding->found[path->vol];
@@ -160,7 +167,8 @@ static size_t made_from(const struct finding *finding, size_t vol)
 }
 
 /*
- * Find the live subvolume of a snapshot.  This is the first of its ancestors that is no snapshot.
+ * Find the live subvolume of a snapshot.  This is the nearest ancestor that is not a snapshot.
+ * Returns NONE if there is no such ancestor.
  */
 static size_t find_live(struct finding *finding, size_t vol)
 {
@@ -211,8 +219,9 @@ static void find_snapshots(struct finding *finding)
 }
 
 /*
- * The subvolume of some snapshots may not exist any more.  Assign these snapshots to the subvolume
- * that was restored from one of them.
+ * Find live subvolumes for the snapshots that have none.  If exactly one other subvolume that is
+ * not a snapshot has common ancestors with such a snapshot, assign the snapshot to this subvolume,
+ * which was probably restored from a snapshot.
  */
 static void adopt_lost(struct finding *finding)
 {
@@ -286,7 +295,7 @@ static const char *fit_name(struct arena *arena, struct str name, bool dataset)
 	char *copy = arena_alloc(arena, name.len + 1);
 
 	for (size_t i = 0; i < name.len; i++) {
-		/* The first and the last byte must also be allowed at these positions. */
+		/* At the start and at the end of a name, fewer bytes are allowed than inside it. */
 		char probe[] = { i ? 'a' : name.ptr[i], name.ptr[i],
 			i + 1 < name.len ? 'a' : name.ptr[i] };
 		struct str of = { probe, sizeof(probe) };
@@ -309,7 +318,10 @@ const char *btrfslines_name(const char *path, struct arena *arena)
 	return name.len ? fit_name(arena, name, true) : "rootfs";
 }
 
-/* Name a line without a subvolume after its newest snapshot, since the oldest is removed first. */
+/*
+ * Name a line that has no live subvolume.  The newest snapshot of the line determines the name,
+ * since the oldest snapshots are removed first.
+ */
 static void name_lost(struct finding *finding, struct btrfsline *line)
 {
 	const struct btrfsplace *place = &finding->found[line->points[line->n - 1].vol].place;
@@ -348,8 +360,8 @@ static void rename_point(struct finding *finding, struct btrfspoint *point, unsi
 }
 
 /*
- * Distinguish snapshots of a line that have the same name: first by the name of the directory, then
- * by a number.
+ * If several snapshots of a line have the same name, make their names different: first add the
+ * names of their directories, and if that is not enough, the numbers of their subvolumes.
  */
 static void part_names(struct finding *finding, struct btrfsline *line)
 {
@@ -374,8 +386,8 @@ static void part_names(struct finding *finding, struct btrfsline *line)
 
 struct member {
 	/*
-	 * key of the line: its live subvolume, or a root to which the number of subvolumes was
-	 * added
+	 * key of the line: the index of its live subvolume; without a live subvolume, the number of
+	 * all subvolumes plus the index of the root (struct node)
 	 */
 	size_t key;
 	int64_t creation;

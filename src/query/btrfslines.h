@@ -6,21 +6,22 @@
  *
  * - In the layouts of snapper (DIR/.snapshots/N/snapshot) and of timeshift
  *   (DIR/timeshift-btrfs/snapshots/DATE/NAME), the path names the subvolume of the snapshot: DIR or
- *   DIR/NAME.  This counts only if the kernel shows that the snapshot and the named subvolume have
- *   common ancestors.  Such a snapshot may be writable.
- * - In other layouts, only a read-only subvolume is a snapshot.  It belongs to the first writable
- *   subvolume among the subvolumes that it was made from.
- * - That subvolume may not exist any more.  If exactly one writable subvolume has common
- *   ancestors with the snapshot, the snapshot belongs to that subvolume, which was restored from it
- *   or from a similar snapshot.
+ *   DIR/NAME.  The path counts only if the kernel shows that the snapshot and this subvolume have
+ *   common ancestors.  A snapshot in such a layout may be writable.
+ * - In other layouts, only a read-only subvolume is a snapshot.  It belongs to its nearest ancestor
+ *   that is not a snapshot.
+ * - This ancestor may not exist any more.  If exactly one subvolume that is not a snapshot still
+ *   has common ancestors with the snapshot, the snapshot belongs to this subvolume, which was
+ *   probably restored from a snapshot.
  * - All other snapshots are joined to lines by common ancestors, or by their directory and the part
  *   of their names before a date.
  *
  * The name of a line is the path of its subvolume without the first slash, or "rootfs" for the
- * subvolume at "/".  A snapshot's name is N, DATE, or the last name of its path.  If that name has
- * no date and the name of its directory has one, the name of the directory is used.  A byte that
- * the form of names does not allow becomes '_'.  Equal names are distinguished by the directory's
- * name and ':', or else by ':' and the number of the subvolume.
+ * subvolume at "/".  In the layouts above, the name of a snapshot is N or DATE.  In other layouts
+ * it is the last name of the path, or the name of the directory if only the directory's name has a
+ * date.  A byte that the form of names does not allow becomes '_'.  If two snapshots of a line then
+ * have the same name, both names get the name of the directory and ':' at the start.  If they are
+ * still the same, both get ':' and the number of the subvolume at the end.
  */
 #pragma once
 #include "query/btrfsvols.h"
@@ -39,7 +40,7 @@ struct btrfslines {
 			bool numbered;
 		} * points;
 		size_t n, cap;
-		uint64_t hidden; /* snapshots of the live subvolume that this user may not open */
+		uint64_t hidden; /* number of snapshots that this user may not open */
 	} * list;
 	size_t n, cap;
 	struct arena arena;

@@ -1,9 +1,8 @@
 /*
- * btrfsplace - reads the name of a btrfs snapshot, and the subvolume that it belongs to, from its
- * path.
+ * btrfsplace - finds the name of a btrfs snapshot, and the path of its live subvolume, by looking
+ * only at the path of the snapshot.
  *
- * A path only claims these data.  The file btrfslines.c compares the claim with the data of the
- * kernel.
+ * A path can be wrong about both.  So btrfslines.c compares the result with the data of the kernel.
  */
 #pragma once
 #include <stdbool.h>

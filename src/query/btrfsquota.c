@@ -13,14 +13,14 @@
 
 #define SEARCH_BYTES ((size_t)64 << 10)
 #define SUBVOLUMES_MAX 400000
-#define LEVEL_SHIFT 48 /* the higher bits are the level of a quota group; 0: a subvolume */
+#define LEVEL_SHIFT 48 /* id >> LEVEL_SHIFT is the level of a quota group; 0: a subvolume */
 /* Flags of the status item.  Debian 12's headers lack the last flag (Linux 6.7). */
 #define STATUS_ON (1u << 0)
 #define STATUS_RESCAN (1u << 1)
 #define STATUS_INCONSISTENT (1u << 2)
 #define STATUS_SIMPLE (1u << 3)
 
-/* Whether the counts are correct.  They must be complete, and include shared data. */
+/* Whether a status item shows that the counts are complete and include shared data. */
 static bool is_correct(const char *item, size_t len)
 {
 	struct btrfs_qgroup_status_item status;
@@ -47,8 +47,8 @@ static void add_usage(struct btrfsquota *quota, uint64_t id, const char *bytes)
 }
 
 /*
- * Read the items of one search.  The next search begins behind the last item.  Returns false if the
- * counts cannot be used.
+ * Read the items that a search has found, and set *search so that the next search begins behind the
+ * last item.  Returns false if the counts cannot be used.
  */
 static bool read_items(struct btrfsquota *quota, struct btrfs_ioctl_search_args_v2 *search)
 {

@@ -22,7 +22,7 @@
 #define DEPTH_MAX 64 /* nesting of subvolumes; each level keeps a descriptor open */
 #define ROOT_INO 256 /* inode number of the top directory of every subvolume */
 #define FRESH_MAX WHEN_SECOND
-#define FS_SHIFT 48 /* ids of subvolumes are smaller than this power of two */
+#define FS_SHIFT 48 /* the id of a subvolume has at most this many bits */
 
 struct scan {
 	struct btrfsvols *vols;
@@ -135,8 +135,8 @@ static void add_hidden(struct scan *scan, size_t in, const char *name)
 static int scan_dir(struct scan *scan, int fd, const char *path, struct err *err);
 
 /*
- * Whether the directory fd is the subvolume that the kernel has named.  A mount may cover it, or
- * another directory may have replaced it.
+ * Whether fd, which was opened below the directory 'dir', is the subvolume 'id'.  fd can also be a
+ * mount that covers the subvolume, or a directory that has replaced the subvolume.
  */
 static bool is_child(int dir, int fd, uint64_t id)
 {
@@ -149,7 +149,7 @@ static bool is_child(int dir, int fd, uint64_t id)
 	       ask_info(fd, &info, &none) >= 0 && info.treeid == id;
 }
 
-/* Scan a subvolume that lies in the directory inode dir_ino below fd. */
+/* Scan the subvolume 'id', which lies in the directory with the inode number dir_ino below fd. */
 static int scan_child(struct scan *scan, int fd, const char *path, size_t in, uint64_t id,
 	uint64_t dir_ino, struct err *err)
 {
@@ -171,7 +171,10 @@ static int scan_child(struct scan *scan, int fd, const char *path, size_t in, ui
 			add_hidden(scan, in, rest.data);
 		return 0;
 	}
-	/* If a subvolume is removed meanwhile, the other subvolumes are still found. */
+	/*
+	 * Only ERR_LIMIT ends the scan.  After any other error, such as a subvolume that was
+	 * removed meanwhile, the scan continues with the next subvolume.
+	 */
 	if (is_child(fd, child, id) &&
 		scan_dir(scan, child, child_path(scan, path, rest.data), &why) < 0 &&
 		why.code == ERR_LIMIT)
@@ -242,9 +245,9 @@ static size_t count_names(const char *path)
 }
 
 /*
- * Order mounts so that the best path of a subvolume is found first.  A mount of a subvolume deep in
- * its file system gives a better path than a mount of the top.  Administrators mount the top for
- * maintenance.
+ * Order mounts so that the best path of a subvolume is found first.  A mount that shows a directory
+ * deep in the file system gives a better path than a mount of the top directory, which
+ * administrators mount for maintenance.
  */
 static int compare_mounts(const void *a, const void *b)
 {
@@ -261,8 +264,8 @@ static int compare_mounts(const void *a, const void *b)
 }
 
 /*
- * Forget the mount at this point, because another file system is mounted over it now.  Opening that
- * file system could take long.
+ * Forget the mounts at a mount point over which another file system is mounted.  The path of the
+ * mount point leads to that file system, and opening this path could take long.
  */
 static void drop_covered(struct mounts *mounts, const char *point)
 {

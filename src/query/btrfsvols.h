@@ -45,7 +45,7 @@ struct btrfsvols {
 	size_t n_paths, cap_paths;
 	/* Nested subvolumes that this user may not open. */
 	struct btrfsvol_hidden {
-		size_t in; /* index in list */
+		size_t in; /* index, in list, of the subvolume that contains it */
 		const char *name;
 	} * hidden;
 	size_t n_hidden, cap_hidden;
@@ -57,7 +57,7 @@ struct btrfsvols {
 	size_t n_fs, cap_fs;
 	size_t mounts;       /* number of mounts of btrfs */
 	uint64_t mount_hash; /* hash of the table of mounts */
-	int64_t time;        /* time of the scan, in the time of when_monotonic */
+	int64_t time;        /* time of the scan, by the clock of when_monotonic */
 	struct arena arena;  /* memory of all texts */
 };
 
@@ -73,8 +73,8 @@ bool btrfsvols_fresh(const struct btrfsvols *vols);
 /* Returns the index of the subvolume at an absolute path, or BTRFSVOLS_NONE. */
 size_t btrfsvols_at(const struct btrfsvols *vols, const char *path);
 /*
- * Open the directory of a subvolume.  Fails with ERR_NOT_FOUND if its path now leads to another
- * subvolume or to none.
+ * Open the directory of a subvolume.  Fails with ERR_NOT_FOUND if the path vol->path no longer
+ * leads to this subvolume.
  */
 int btrfsvols_open(const struct btrfsvols *vols, const struct btrfsvol *vol, struct err *err);
 

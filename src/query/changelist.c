@@ -56,9 +56,10 @@ static void note_traits(struct traits *traits, const struct renames_list *side)
 }
 
 /*
- * Replace the fileprint of each file by the hash of its content.  Files whose fileprint also occurs
- * on the other side keep their fileprint.  A file is read only if its size also occurs on the other
- * side.
+ * Set the hashes by which renamed files are found.  If the fileprint of a file also occurs on the
+ * other side, the fileprint is the hash of the file.  Otherwise, if the size of the file occurs on
+ * the other side, the file is read, and its hash is that of its content.  All other files get no
+ * hash, and so have no match.
  */
 static int hash_files(
 	struct view *view, struct renames_list *side, const struct traits *other, struct err *err)
@@ -94,8 +95,8 @@ static bool is_known(const struct renames_item *item)
 }
 
 /*
- * Add an entry of a directory to the hash of the directory: its attributes, content and name.  The
- * path of the directory itself is left out, so that a renamed directory has the same hash.
+ * Add the attributes, content and name of an entry to the hash of the directory that contains the
+ * entry.  The path of the directory is left out, so that a renamed directory has the same hash.
  */
 static void hash_child(struct hash_stream *stream, const struct renames_item *dir,
 	const struct renames_item *child)
@@ -111,8 +112,9 @@ static void hash_child(struct hash_stream *stream, const struct renames_item *di
 }
 
 /*
- * Set the hash of a directory from the hashes of its entries.  The caller goes through the list
- * from the end.  The entries of a directory come after it, so their hashes are known already.
+ * Set the hash of a directory from the hashes of its entries.  In the list, the entries of a
+ * directory come after the directory.  The caller must go through the list from the end, so that
+ * the hashes of the entries are known already.
  */
 static void hash_dir(struct renames_list *side, size_t at)
 {

@@ -1,10 +1,10 @@
 /*
  * changelist - holds the changes that viewdiff finds, until it is known which of them are renames.
  *
- * Changes are added in path order.  A directory that is gone or new comes first, then everything
- * below it, then a call of changelist_end.  If there are too many changes, the list reports the
- * changes that it holds, with the renames among them.  After that it reports every change at once,
- * without renames.
+ * The caller must add the changes in path order.  A directory that is gone or new comes first, then
+ * everything below it, then a call of changelist_end.  If there are too many changes, the list
+ * reports the changes that it holds, with the renames among them.  After that it reports every
+ * change as soon as the change is added, without renames.
  */
 #pragma once
 #include "query/provider.h"
@@ -12,7 +12,7 @@
 
 struct changelist {
 	struct view *a, *b;
-	size_t hold; /* maximum number of changes that are held; 0: all are reported at once */
+	size_t hold; /* maximum number of held changes; 0: each is reported when it is added */
 	provider_change_visit visit;
 	void *arg;
 	struct arena arena;
@@ -28,8 +28,8 @@ void changelist_init(struct changelist *list, struct view *a, struct view *b, si
 	provider_change_visit visit, void *arg);
 void changelist_release(struct changelist *list);
 /*
- * Add a change of a path that both views have.  This function and all functions below return 1 if
- * 'visit' has returned 1 to stop.
+ * Add a change of a path that both views have.  This function, changelist_add_side and
+ * changelist_finish return 1 if 'visit' has returned 1 to stop.
  */
 int changelist_add(struct changelist *list, const struct treediff_change *change, struct err *err);
 /* Add an entry that is gone or new.  *self is set to its index, for changelist_end. */

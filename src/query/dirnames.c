@@ -8,7 +8,7 @@
 #include "core/mem.h"
 
 #define RECORDS_SIZE 32768 /* bytes of records that are read at a time */
-#define RECORD_MIN 24      /* bytes of the shortest record, whose length is a multiple of eight */
+#define RECORD_MIN 24      /* bytes of the shortest record; all lengths are multiples of eight */
 
 _Static_assert(offsetof(struct dirent64, d_name) == offsetof(struct dirent64, d_type) + 1,
 	"the type comes right before the name");
@@ -34,8 +34,8 @@ void dirnames_release(struct dirnames *names)
 }
 
 /*
- * Returns the first eight bytes of a name as a number.  A later name gives a larger number or the
- * same number.
+ * Returns the first eight bytes of a name as a number.  Of two sorted names, the second gives a
+ * larger number than the first, or the same number.
  */
 static uint64_t order_of(const char *name)
 {

@@ -25,8 +25,9 @@ struct dirnames {
 int dirnames_read(struct dirnames *names, int dir, const char *path, struct err *err);
 void dirnames_release(struct dirnames *names);
 /*
- * Return members of the record of a name in the list: its type, such as DT_REG, and its inode
- * number.
+ * dirnames_type returns the type that the directory's record has for a name, such as DT_REG.
+ * dirnames_inode returns the inode number in the record.  'name' must be the text of an element of
+ * the list.
  */
 unsigned char dirnames_type(const char *name);
 uint64_t dirnames_inode(const char *name);

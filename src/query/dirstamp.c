@@ -3,8 +3,8 @@
 #include "core/when.h"
 
 /*
- * Two changes within this time may leave the same times.  Some file systems store no fractions of a
- * second.
+ * If a directory changes twice within this time, its mtime and ctime may be the same after both
+ * changes, since some file systems store no fractions of a second.
  */
 #define GRAIN (2 * WHEN_SECOND)
 

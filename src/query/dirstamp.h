@@ -1,9 +1,10 @@
 /*
  * dirstamp - shows whether a directory has changed since its entries were listed.
  *
- * The stamp is taken before the entries are listed.  A later stamp that is the same means that the
- * list is still valid.  There is one exception: two changes shortly after each other may leave the
- * same times.  dirstamp_is_settled excludes this case.
+ * The caller must take the stamp before it lists the entries.  A later stamp that is the same means
+ * that the list is still valid.  There is one exception: if the directory changes twice within a
+ * short time, its times may be the same after both changes.  dirstamp_is_settled excludes this
+ * case.
  */
 #pragma once
 #include <stdbool.h>
@@ -20,15 +21,16 @@ struct dirstamp {
 };
 
 /*
- * Programs can set the mtime of an ordinary directory to any value, but not its ctime.  The mtime
- * of .zfs/snapshot is enough, since ZFS sets it whenever a snapshot is made or destroyed.
+ * Which times a stamp has.  The stamp of an ordinary directory needs the ctime, too, since programs
+ * can set the mtime to any value.  For .zfs/snapshot the mtime is enough, since ZFS sets it
+ * whenever a snapshot is made or destroyed.
  */
 enum dirstamp_times {
 	DIRSTAMP_BOTH,
 	DIRSTAMP_MTIME,
 };
 
-/* Returns the stamp of a directory whose attributes were read just now. */
+/* Returns the stamp of a directory.  The caller must have read its attributes, *stx, just now. */
 struct dirstamp dirstamp_of(const struct statx *stx, enum dirstamp_times times);
 /* Whether two stamps are the same.  An unknown stamp differs from every stamp. */
 bool dirstamp_is_same(const struct dirstamp *a, const struct dirstamp *b);

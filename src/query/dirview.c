@@ -17,8 +17,8 @@
 
 #define BATCH_MAX 256 /* entries whose attributes are read before they are visited */
 /*
- * The time of a change may be earlier by this much than the change, since some file systems keep
- * whole seconds.
+ * The time that a file system records for a change may be too early by this much, since some file
+ * systems keep whole seconds.
  */
 #define CLOCK_LAG (2 * WHEN_SECOND)
 
@@ -33,7 +33,7 @@ struct dirview {
 	int kept;
 	char *kept_path;
 	struct statx root_stat;
-	/* The device of the last directory, and whether its records tell inode numbers. */
+	/* The device that tells_inodes has seen last, and the result of stores_inodes for it. */
 	uint64_t device;
 	bool has_inodes;
 };
@@ -45,7 +45,7 @@ static struct dirview *dirview_of(struct view *view)
 
 /*
  * Returns a copy of path without slashes at its end, or NULL if no file of the view can have this
- * path.  at_open checks for ".." in all components but the last.
+ * path.  Only the last component is compared with ".." here, since at_open checks the others.
  */
 static char *copy_path(struct str path)
 {
@@ -76,7 +76,7 @@ static bool is_missing(const struct err *err)
 
 /*
  * Change the error of at_open to ERR_DENIED if it means that a file was removed or may not be read.
- * Other errors are failures of the provider, and do not change.
+ * Other errors are failures of the provider, and stay as they are.  Returns the error.
  */
 static int refuse(struct err *err)
 {
@@ -164,7 +164,7 @@ static int open_parent(struct dirview *self, const char *path, const char **name
 	return open_directory(self, parent, err);
 }
 
-/* Open the last name of path, whatever it is, without following a symlink. */
+/* Open the file at path, which may be of any type.  A symlink is not followed. */
 static int open_entry(struct dirview *self, const char *path, int flags, struct err *err)
 {
 	const char *name;
@@ -323,8 +323,9 @@ struct listing {
 };
 
 /*
- * Set an entry from a name and its record alone.  Returns false if the caller of the view needs
- * other attributes, or if the file system does not tell types in listings.
+ * Set an entry from a name and from the directory's record of this name, without reading
+ * attributes.  Returns false if the caller of the view needs more than the record has, or if the
+ * record has no type.
  */
 static bool entry_of_record(struct listing how, const char *name, struct entry *entry)
 {
@@ -388,10 +389,9 @@ static bool stores_inodes(int dir)
 }
 
 /*
- * Whether an inode number in the records of a directory says which file a name is.  A number must
- * not mean another file in another view.  The directory must not have changed between the time when
- * the caller began and the time when its names were read.  Otherwise the number of a deleted file
- * may belong to a new file.
+ * Whether the inode number in a record of a directory identifies the file.  This is not so if the
+ * number means another file in another view.  It is also not so if the directory has changed since
+ * view.begun, because a new file may then have the number of a deleted file.
  */
 static bool tells_inodes(struct dirview *self, int dir, struct listing *how)
 {
@@ -410,8 +410,8 @@ static bool tells_inodes(struct dirview *self, int dir, struct listing *how)
 }
 
 /*
- * Open a directory to list it, and keep it.  If the directory above is not open, the kernel walks
- * the whole path in one call.
+ * Open a directory to list it, and keep it open.  If the directory above it is not open, the kernel
+ * walks the whole path in one call.
  */
 static int open_listed(struct dirview *self, const char *path, bool *outside, struct err *err)
 {
@@ -428,8 +428,9 @@ static int open_listed(struct dirview *self, const char *path, bool *outside, st
 }
 
 /*
- * List a directory in batches.  While the entries of a batch are visited, the directory may be
- * closed, because a walk of deep directories would run out of descriptors otherwise.
+ * List a directory in batches.  While the entries of a batch are visited, the directory need not
+ * stay open: if 'visit' opens another directory, only that directory is kept open.  So a walk of
+ * deep directories does not run out of descriptors.
  */
 static int view_list(struct view *view, const struct entry *dir, struct str path, view_visit visit,
 	void *arg, struct err *err)

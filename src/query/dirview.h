@@ -23,8 +23,8 @@ struct dirview_options {
 /* Returns a view of the directory whose descriptor is 'root', and takes over 'root'. */
 struct view *dirview_new(int root, const struct dirview_options *options);
 /*
- * Get the entry with this name in the open directory dir, as the stat of a view with these options
- * does.  The entry gets this name.
+ * Get the entry 'name' of the open directory dir.  The result is the same as that of view_ops.stat
+ * in a view with these options.
  */
 int dirview_entry(const struct dirview_options *options, int dir, const char *name,
 	struct arena *arena, struct entry *entry, struct err *err);

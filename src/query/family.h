@@ -1,7 +1,7 @@
 /*
  * family - a kind of snapshots, such as strata's own history, or plain folders.
  *
- * A family has datasets and opens one of them as a provider.  A registry (registry.h) has all
+ * A family has datasets.  It opens a dataset as a provider.  A registry (registry.h) has all
  * families of a process.  The struct of a family begins with a struct family.
  */
 #pragma once
@@ -22,9 +22,9 @@ struct family_ops {
 	int (*datasets)(
 		struct family *family, provider_dataset_visit visit, void *arg, struct err *err);
 	/*
-	 * Open a dataset.  Its name satisfies snapname_is_dataset, or is a name that the family has
-	 * reported.  Returns NULL on error.  The error is ERR_NOT_FOUND if there is no such
-	 * dataset.
+	 * Open a dataset.  The caller must pass a name that satisfies snapname_is_dataset, or that
+	 * the family has reported.  Returns NULL on error.  The error is ERR_NOT_FOUND if there is
+	 * no such dataset.
 	 */
 	struct provider *(*open)(struct family *family, const char *dataset, struct err *err);
 	/* Free the family.  NULL: the code that made the family frees it. */
@@ -38,14 +38,14 @@ struct family_ops {
 	int (*pool_status)(struct family *family, const char *pool, pool_status_visit visit,
 		void *arg, struct err *err);
 	/*
-	 * The snapshots of all datasets are about to be listed, each dataset once.  The family may
-	 * read the lists of all datasets at once.  May be NULL.
+	 * Called before a method lists the snapshots of all datasets, one dataset after another.
+	 * The family may read the lists of all datasets in advance.  May be NULL.
 	 */
 	int (*gather)(struct family *family, struct err *err);
 	/*
-	 * Called when a method call has ended.  The family closes everything that would keep other
-	 * programs waiting, such as a directory of a file system that is to be unmounted.  May be
-	 * NULL.
+	 * Called when a method call has ended.  The family must close everything that would keep
+	 * other programs waiting, such as a directory of a file system that is to be unmounted.
+	 * May be NULL.
 	 */
 	void (*rest)(struct family *family);
 };
@@ -54,8 +54,8 @@ struct family {
 	const struct family_ops *ops;
 	const struct timed_limit *limit; /* limit of the running call; NULL: no call is running */
 	/*
-	 * The members "stderr" and "argv" of the last program that failed during the call.  The
-	 * registry releases the buffer.
+	 * JSON members "stderr" and "argv", which describe the last program that failed during the
+	 * call.  The registry releases the buffer.
 	 */
 	struct buf failure;
 };

@@ -7,8 +7,9 @@
  *
  * On one device, names that exist at the same time and have the same inode number belong to the
  * same file.  The snapshots of a file system such as ZFS or btrfs have different devices, but share
- * inode numbers.  For them the device is left out of the hash.  A new file with a reused inode
- * number still gets another hash, since it has another ctime, and no program can set a ctime.
+ * inode numbers.  For files in such snapshots, the device is left out of the hash.  A new file with
+ * a reused inode number still gets another hash, since it has another ctime, and no program can set
+ * a ctime.
  */
 #pragma once
 #include <stdbool.h>

@@ -33,7 +33,7 @@ struct folder {
 	struct buf where; /* the path that 'look' uses; kept to save allocations */
 	/*
 	 * The snapshots that were found, and the stamp that the folder had then.  The list is valid
-	 * as long as the stamp is the same.  It may not be replaced during a visit.
+	 * as long as the stamp is the same.  During a visit, 'kept' must not be replaced.
 	 */
 	struct moments kept;
 	struct dirstamp stamp;
@@ -180,8 +180,8 @@ static int collect_moments(const struct folder *folder, struct moments *moments,
 
 /*
  * List the snapshots, unless the last listing is still valid.  A listing is kept only if all times
- * come from names, and if no inner directory decides which snapshots there are.  Other changes do
- * not change the times of the folder.
+ * are in the names, and if the dataset does not begin at an inner directory.  Otherwise the listing
+ * could become wrong while the stamp of the folder stays the same.
  */
 static int find_moments(struct folder *folder, struct err *err)
 {
@@ -255,9 +255,9 @@ static int resolve(struct provider *provider, const char *name, struct arena *ar
 }
 
 /*
- * Find the entry in the directory that contains it.  The kernel opens that directory in one call
- * from the folder.  Anything unusual is left to a view of the snapshot: a name with a prefix, the
- * root itself, and every error.
+ * Get the entry without opening the snapshot: with one call, the kernel opens the directory that
+ * contains the entry.  *known becomes false for the root itself, for a snapshot whose directory has
+ * a prefix, and if that call fails.  The caller must then use a view.
  */
 static int look(struct provider *provider, const char *snapshot, struct str path,
 	struct arena *arena, struct entry *entry, bool *known, struct err *err)
@@ -395,7 +395,11 @@ static int stop_at_first(void *arg, const struct provider_snapshot *snapshot, st
 	return 1;
 }
 
-/* Returns the dataset that begins at a directory of each snapshot, or NULL on error. */
+/*
+ * Open the dataset that begins at a directory in each snapshot of the folder 'outer'.  Its name
+ * 'dataset' is the name of the folder, '/' and the path of this directory in a snapshot.  Returns
+ * NULL on error.
+ */
 static struct folder *open_inner(
 	struct folders *folders, const struct folder *outer, const char *dataset, struct err *err)
 {

@@ -49,7 +49,7 @@ static int compare_content(struct course *course, const struct provider_snapshot
 		&options, note_change, changed, err);
 }
 
-/* Set *changed to true if the path differs from the previous snapshot. */
+/* Set *changed to whether the path has changed since the previous snapshot. */
 static int find_change(struct course *course, const struct provider_snapshot *snapshot,
 	bool identified, bool there, const struct entry *entry, bool *changed, struct err *err)
 {
@@ -142,7 +142,7 @@ static int find_path(struct course *course, const struct provider_snapshot *snap
 	return r < 0 ? r : 1;
 }
 
-/* Compare the path with the previous snapshot. */
+/* Compare the path in a snapshot with the path in the previous snapshot, and report the result. */
 static int compare_path(struct course *course, const struct provider_snapshot *snapshot,
 	const struct found *found, struct err *err)
 {

@@ -19,11 +19,11 @@ struct lineage_version {
 typedef int (*lineage_visit)(void *arg, const struct lineage_version *version, struct err *err);
 
 /*
- * Visit each snapshot in which path differs from the previous snapshot.  The oldest snapshot comes
- * first.  A snapshot is not opened if the provider knows that path is unchanged in it.  Content is
- * read only if the views are not identified and the attributes are the same.  In that case, a file
- * is read if it has another fileprint.  For a directory, all files below it are compared in this
- * way.
+ * Visit each snapshot in which path is not the same as in the previous snapshot.  The oldest
+ * snapshot comes first.  A snapshot is not opened if the provider knows that path is unchanged in
+ * it.  If the views are not identified, and a file has the same attributes but another fileprint,
+ * its content is read and compared.  No other content is read.  For a directory, all files below it
+ * are compared in this way.
  */
 int lineage_run(struct provider *provider, struct str path, lineage_visit visit, void *arg,
 	struct err *err);

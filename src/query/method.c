@@ -168,9 +168,9 @@ static int find_snapshot(
 }
 
 /*
- * Look up the datasets and snapshots of a request.  The names have been checked.  All datasets are
- * looked up before the first snapshot, so that the order of the parameters does not decide which
- * error is reported.
+ * Look up the datasets and snapshots of a request.  The caller must have checked the form of all
+ * names.  All datasets are looked up before the first snapshot, so that the order of the parameters
+ * does not decide which error is reported.
  */
 static int find_places(
 	struct method_context *ctx, const struct op *method, char *request, struct err *err)

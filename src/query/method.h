@@ -3,7 +3,7 @@
  *
  * Each method is a struct op, and one table has them all (docs/QUERY.md).  An interface, such as
  * 'strata query', calls a method by its name with parameters as JSON.  The members of the result
- * object are written into the writer of the interface.  Parameters are checked against their
+ * object are written into the struct json of the interface.  Parameters are checked against their
  * description before the method runs, in a fixed order: strings, integers, times, regexes, paths,
  * then the names of datasets and snapshots, then whether a snapshot exists.  Unknown parameters are
  * ignored.

@@ -36,7 +36,7 @@ struct cadence {
 	 */
 	int64_t gap;
 	char *gap_from, *gap_to;
-	uint64_t left_out; /* snapshots whose names have another form */
+	uint64_t left_out; /* sum of provider.left_out */
 };
 
 static void free_cadence(struct cadence *cadence)
@@ -57,8 +57,8 @@ static void add_to_sum(struct sum *sum, const struct provider_snapshot *snapshot
 }
 
 /*
- * Note the time between a snapshot and the snapshot of the previous call.  Snapshots come in order
- * of age, the oldest first.
+ * Record the time between a snapshot and the snapshot of the previous call, if this time is the
+ * longest so far.  The caller must pass the snapshots in order of age, the oldest first.
  */
 static void note_gap(struct cadence *cadence, const struct provider_snapshot *snapshot)
 {
@@ -190,7 +190,7 @@ struct stale {
 		size_t order;
 	} * rows;
 	size_t n, cap;
-	uint64_t left_out; /* snapshots whose names have another form */
+	uint64_t left_out; /* sum of provider.left_out */
 };
 
 static void free_stale(struct stale *stale)

@@ -251,7 +251,7 @@ static int holds_for(
 	return 0;
 }
 
-#define GONE 2 /* evaluate returns this for a snapshot that was deleted since it was listed */
+#define GONE 2 /* result of evaluate for a snapshot that was deleted after it was listed */
 
 static void drop_moment(struct method_moments *moments, size_t index)
 {
@@ -260,9 +260,9 @@ static void drop_moment(struct method_moments *moments, size_t index)
 }
 
 /*
- * Evaluate the predicate in the snapshot with this index.  Returns 1 if it is true, 0 if not, or a
- * negative error.  A snapshot that is gone is dropped from the list, so the next snapshot gets its
- * index.
+ * Evaluate the predicate in the snapshot with this index.  Returns 1 if the predicate is true, 0 if
+ * not, or a negative error.  If the snapshot was deleted meanwhile, removes it from the list and
+ * returns GONE.  The next snapshot then has this index.
  */
 static int evaluate(struct bisection *bisection, size_t index, struct err *err)
 {
@@ -309,8 +309,8 @@ static void transition_json(
 }
 
 /*
- * Find a snapshot whose value differs from the value of the snapshot before it.  Such a snapshot
- * exists, since the first snapshot has the value 'earliest', and the last snapshot has the other
+ * Set *to to the index of a snapshot whose value differs from the value of the snapshot before it.
+ * The first snapshot must have the value 'earliest', and the last snapshot must have the other
  * value.
  */
 static int find_transition(struct bisection *bisection, int earliest, size_t *to, struct err *err)
@@ -446,7 +446,10 @@ static int is_there(struct provider *line, const struct method_moment *moment, s
 	return view ? 1 : gone ? 0 : -(int)err->code;
 }
 
-/* Set *name to the oldest or the newest of the listed snapshots that still exists. */
+/*
+ * Set *name to the oldest or the newest of the listed snapshots that still exist.  If none of them
+ * exists any more, *name does not change.
+ */
 static int find_end(struct provider *line, const struct method_moments *moments, bool newest,
 	const char **name, struct err *err)
 {

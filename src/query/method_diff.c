@@ -27,7 +27,7 @@ static int check_pair(const struct pair *req, struct err *err)
 	return 0;
 }
 
-/* Compare the two snapshots of a request.  Both are snapshots of one dataset. */
+/* Compare the two snapshots of a request.  The request must have passed check_pair. */
 static int diff_pair(
 	const struct pair *req, provider_change_visit visit, void *arg, struct err *err)
 {

@@ -317,8 +317,8 @@ static const struct param read_file_params[] = {
 };
 
 /*
- * Returns text without its last character, if the limit has cut that character in two and the rest
- * is valid UTF-8.  Otherwise returns the whole text.
+ * If 'text' ends in the middle of a character, and the bytes before this character are valid UTF-8,
+ * returns these bytes.  Otherwise returns the whole text.
  */
 static struct str whole_characters(struct str text)
 {

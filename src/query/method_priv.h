@@ -40,8 +40,8 @@ extern const struct op method_agent_info, method_bisect_change, method_blame_pat
 
 /*
  * Define the method NAME.  NAME_params describes the members of its request, which is a struct
- * REQUEST.  run_NAME answers the request.  METHOD_WRITES is for the methods that change
- * something.
+ * REQUEST.  run_NAME answers the request.  A method that changes something must be defined with
+ * METHOD_WRITES instead of METHOD.
  */
 #define METHOD(NAME, REQUEST, SUMMARY, RESULT) METHOD_AS(NAME, REQUEST, SUMMARY, RESULT, 0)
 #define METHOD_WRITES(NAME, REQUEST, SUMMARY, RESULT)                                              \
@@ -98,8 +98,9 @@ int method_each_dataset(struct method_context *ctx, const struct method_dataset 
 /* Open the view of a snapshot; NULL on error. */
 struct view *method_open(const struct method_snapshot *snapshot, struct err *err);
 /*
- * Open a snapshot that was listed.  Returns NULL on error, and also if the snapshot was deleted
- * meanwhile.  In the latter case *gone is set, and err is no error.
+ * Open a snapshot that was listed.  Returns NULL on error.  If the snapshot was deleted meanwhile,
+ * *gone becomes true, and the function returns NULL without an error.  Otherwise *gone becomes
+ * false.
  */
 struct view *method_open_listed(
 	struct provider *provider, const char *snapshot, bool *gone, struct err *err);
@@ -114,7 +115,7 @@ bool method_in_window(int64_t creation, int64_t after, int64_t before);
 /* Write the members "snapshot" and "creation" of a row. */
 void method_moment(
 	struct json *out, const struct provider *provider, const char *snapshot, int64_t creation);
-/* A growing list of snapshots.  The owner of the struct frees the member 'list'. */
+/* A growing list of snapshots.  The owner of the struct must free the member 'list'. */
 struct method_moments {
 	struct method_moment {
 		const char *snapshot; /* in the call's arena */
@@ -171,8 +172,8 @@ void method_unread(struct json *out, uint64_t unread);
  *	… write the members of one object …
  *	return method_list_row_end(list);
  *
- * A visit function can return both values to its caller.  The value 1 means that no more rows are
- * wanted.
+ * Both return values are results that a visit function may have.  The value 1 means that no more
+ * rows are wanted.
  */
 struct method_list {
 	struct method_context *ctx;

@@ -1,10 +1,10 @@
 /*
  * method_restore - methods that copy a file or a directory of a snapshot back to the file system.
  *
- * A request may arrive twice, because the first reply was lost.  So it is a success if the target
- * already is a copy of the file or directory in the snapshot.  The name of a backup ends with the
- * inode number of the file that replaced the old file.  So the second reply can find the backup
- * that the first call has made.
+ * A request may arrive twice, because the first reply was lost.  So a method succeeds if the target
+ * already is a copy of the file or directory in the snapshot.  A backup is the file that was at the
+ * target before.  Its name ends with the inode number of the copy that has replaced it.  So the
+ * second call can find the backup that the first call has made.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,8 +66,8 @@ static int refuse(const struct restoring *restoring, const char *why, struct err
 /* ----------------------------------------------------------------------- backups */
 
 /*
- * Set the name of a new backup.  It has the time, and the inode number of the file that replaces
- * the old file.
+ * Set the name of a new backup.  The name contains the present time, and the inode number 'ino' of
+ * the file that replaces the old file.
  */
 static int name_backup(struct restoring *restoring, uint64_t ino, struct err *err)
 {

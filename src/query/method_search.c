@@ -1,17 +1,17 @@
 /*
  * method_search - methods that search lines, in one snapshot or in all.
  *
- * grep_history reads each content once, even if several paths had it.  Two lines of a path with the
- * same text are one match, even if the line moves in the file.  The search keeps four tables:
+ * grep_history reads each content once, even if several paths had it.  All lines of one path that
+ * have the same text are one match, wherever they are in the file.  The search keeps four tables:
  *
  *	lines      each (path, text) that was found, with its first and its last snapshot
  *	contents   each (path, content) of the snapshots, with the lines found in it
  *	by_hash    for each content that was read, one of the elements of contents
  *	current    the content of each path in the current snapshot
  *
- * If only changed paths are searched, the last snapshot of a line is noted when a content with the
- * line is replaced, or at the end.  Otherwise the table 'current' is not used, and the last
- * snapshot of a line is noted each time that the line is seen.
+ * If only changed paths are searched, the last snapshot of a line is recorded when a content with
+ * the line is replaced, or at the end.  Otherwise the table 'current' is not used, and the last
+ * snapshot of a line is recorded each time that the line is seen.
  */
 #include <stdlib.h>
 
@@ -161,7 +161,7 @@ static uint32_t current_moment(const struct past *past)
 	return (uint32_t)(past->moments.n - 1);
 }
 
-/* Note that a content of path has a line with this text, in the current snapshot. */
+/* Record that a content of path has a line with this text, in the current snapshot. */
 static void note_line(struct past *past, struct str path, struct str text, uint64_t number)
 {
 	bool made;
@@ -173,7 +173,7 @@ static void note_line(struct past *past, struct str path, struct str text, uint6
 		    past->arena.total > TEXT_MAX || past->n_found >= FOUND_MAX;
 	/*
 	 * When there are too many lines or bytes, new lines are left out.  Known lines are still
-	 * noted, since their last snapshot may come later.
+	 * recorded, since their last snapshot may come later.
 	 */
 	if (full && (past->n_found >= FOUND_MAX || !keytable_has(&past->by_line, key))) {
 		past->truncated = true;
@@ -200,8 +200,7 @@ static int note_match(void *arg, const struct search_match *match, struct err *e
 }
 
 /*
- * Note the lines of a content for path.  These lines are known, since another path had the same
- * content.
+ * Record that path has the lines of a content.  The content was searched before, for another path.
  */
 static void copy_findings(struct past *past, struct str path, struct content from)
 {
@@ -237,7 +236,7 @@ static int add_content(
 	return r;
 }
 
-/* Note that the lines of a content were last seen at a moment. */
+/* Record a moment as the time when the lines of a content were last seen. */
 static void note_last_seen(struct past *past, uint32_t content, uint32_t moment)
 {
 	if (content == NOTHING)
@@ -319,9 +318,10 @@ static int walk_snapshot(struct past *past, walk_visit visit, struct err *err)
 }
 
 /*
- * If the provider can compare snapshots fast, search the first snapshot completely.  In each later
- * snapshot, search only the paths that have changed since the previous snapshot.  Without a fast
- * comparison, list each snapshot once, because comparing would list it twice.
+ * Search the snapshot that was opened last.  If the provider can compare snapshots fast, search the
+ * whole snapshot only if it is the first one, and otherwise only the paths that have changed since
+ * the previous snapshot.  Without a fast comparison, always search the whole snapshot, since
+ * comparing would list it twice.
  */
 static int search_changes(
 	struct past *past, const struct provider_snapshot *snapshot, struct err *err)

@@ -101,8 +101,8 @@ static int add_entry(void *arg, struct str path, const struct entry *entry, stru
 }
 
 /*
- * Write the total before the rows, although the total is known only after the rows.  The rows begin
- * at the mark.
+ * Insert the total before the rows, which begin at the mark.  The total is known only after the
+ * rows were written.
  */
 static void write_total(struct json *out, struct json_mark mark, uint64_t total)
 {

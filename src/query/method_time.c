@@ -187,7 +187,8 @@ static int add_moment(void *arg, const struct provider_snapshot *snapshot, struc
 }
 
 /*
- * Set *seen to the state of the path in a snapshot.  The snapshot may have been deleted meanwhile.
+ * If a snapshot has the path, set *seen to the state of the path, and return 1.  Returns 0 if the
+ * snapshot lacks the path or was deleted meanwhile, or a negative error.
  */
 static int look_at(struct method_context *ctx, const struct course *req,
 	const struct method_moment *moment, struct sighting *seen, struct err *err)
@@ -275,7 +276,7 @@ struct version {
 	struct method_moments moments;
 };
 
-/* A hash that an entry of the path had, and the index of its version. */
+/* The hash of an entry of the path, and the index of the version that has this entry's content. */
 struct known {
 	struct hash hash;
 	size_t version;
@@ -325,7 +326,7 @@ static int read_version(struct versions *versions, const struct provider_snapsho
 	return r;
 }
 
-/* Set the current version to that of an entry.  Equal hashes mean equal contents (provider.h). */
+/* Set versions->current for an entry.  Equal hashes mean equal contents (provider.h). */
 static int find_version(
 	struct versions *versions, const struct lineage_version *version, struct err *err)
 {

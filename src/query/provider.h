@@ -5,8 +5,8 @@
  * snapshot as a view: a read-only tree of entries.  walk.c, search.c, lineage.c and the methods use
  * only this interface.
  *
- * Paths are raw bytes relative to the snapshot's root, '/'-separated, without
- * "..".  A view never follows a symlink and never leaves its root.
+ * Paths are raw bytes relative to the snapshot's root, '/'-separated, without "..".  A view never
+ * follows a symlink and never leaves its root.
  */
 #pragma once
 #include "core/arena.h"
@@ -97,11 +97,15 @@ enum view_need {
 	VIEW_NO_HASH, /* the hash need not be set */
 	/*
 	 * 'list' may pass a regular file as a brief entry, which has only a name, a type and, as
-	 * its hash, the identity of the file.  If two brief entries have equal hashes, stat would
-	 * give the same attributes and the same content for both.  Otherwise nothing is known.
+	 * its hash, the identity of the file.  If two brief entries have equal hashes, the two
+	 * files have the same attributes and the same content.  Otherwise nothing is known.
 	 */
 	VIEW_BRIEF,
-	VIEW_NAMES, /* as VIEW_BRIEF; the hash and the attributes of other types need not be set */
+	/*
+	 * As VIEW_BRIEF, but brief entries need no hash, and all other entries need only a name and
+	 * a type.
+	 */
+	VIEW_NAMES,
 };
 
 /*
@@ -119,8 +123,8 @@ enum view_need {
  * begun: set with VIEW_BRIEF to the time when the caller began to list the views that it compares.
  * A file in a directory that has changed since then is not passed as a brief entry.
  *
- * holes: set by a caller that needs the holes of files.  The function 'read' then passes a hole as
- * bytes NULL.  If holes is not set, it may pass zeros instead.
+ * holes: set by a caller that needs the holes of files.  The function 'read' then passes a null
+ * pointer instead of the bytes of a hole.  If 'holes' is not set, 'read' may pass zeros.
  */
 struct view {
 	const struct view_ops *ops;
@@ -147,9 +151,10 @@ struct provider_ops {
 	int (*resolve)(struct provider *provider, const char *name, struct arena *arena,
 		struct provider_snapshot *snapshot, struct err *err);
 	/*
-	 * Get the entry at path in a listed snapshot, as the stat of its view does.  *known becomes
-	 * false if the snapshot has to be opened to find this out.  NULL: the snapshot always has
-	 * to be opened.  The views of such a provider are not identified.
+	 * Get the same entry as view_ops.stat gets for 'path' in a view of a listed snapshot.
+	 * *known becomes false if the snapshot has to be opened to get the entry.  NULL: the
+	 * snapshot always has to be opened.  If a provider has this function, its views must not be
+	 * identified.
 	 */
 	int (*look)(struct provider *provider, const char *snapshot, struct str path,
 		struct arena *arena, struct entry *entry, bool *known, struct err *err);
@@ -202,8 +207,8 @@ struct provider {
 	const struct provider_ops *ops;
 	const char *dataset; /* name of the dataset */
 	/*
-	 * Number of snapshots that the last listing left out because their names do not have the
-	 * form of snapname.h.
+	 * Number of snapshots that the last listing left out, because their names do not have the
+	 * form of snapname.h, or because this user may not open them (btrfs).
 	 */
 	uint64_t left_out;
 	uint64_t unread; /* files and directories that the last comparison could not read */

@@ -4,7 +4,7 @@
  * A dataset that was found once stays open until the registry is released.  If two families have a
  * dataset of the same name, only the dataset of the family that was added first can be found.
  *
- * A registry is used by one thread at a time.  A struct of zeros is an empty registry.
+ * Only one thread at a time may use a registry.  A struct of zeros is an empty registry.
  */
 #pragma once
 #include "query/family.h"
@@ -26,14 +26,14 @@ struct registry {
 void registry_add(struct registry *registry, struct family *family);
 void registry_release(struct registry *registry);
 /*
- * Call registry_begin before and registry_end after each method call.  In between, the programs
- * that families run have this time limit.
+ * Call registry_begin before and registry_end after each method call.  In between, *limit is the
+ * time limit of the programs that families run.
  */
 void registry_begin(struct registry *registry, const struct timed_limit *limit);
 void registry_end(struct registry *registry);
 /*
- * Returns the members "stderr" and "argv" of the program that failed in the last call, as JSON for
- * json_members.  Returns an empty text if no program has failed.
+ * Returns a text for json_members: the members "stderr" and "argv", which describe the program that
+ * failed in the last call.  Returns an empty text if no program has failed.
  */
 struct str registry_failure(const struct registry *registry);
 
@@ -58,7 +58,10 @@ struct provider *registry_default(struct registry *registry, struct err *err);
  */
 int registry_datasets(struct registry *registry, provider_dataset_visit visit, void *arg,
 	uint64_t *left_out, struct err *err);
-/* Returns the family with this index after it was probed, or NULL if there are fewer families. */
+/*
+ * Probe the family with this index if it was not probed before, and return it.  Returns NULL if
+ * there are fewer families.
+ */
 const struct registry_family *registry_family_at(struct registry *registry, size_t index);
 /*
  * Tell the families that the snapshots of all datasets are about to be listed (family_ops.gather).

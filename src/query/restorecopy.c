@@ -26,7 +26,7 @@ struct copying {
 	struct view *view;
 	size_t base_len; /* length of the path of the copied directory in the view, with a slash */
 	int top;         /* descriptor of the copy of the whole directory */
-	struct buf path; /* path in the view of the innermost directory that is being filled */
+	struct buf path; /* path, in the view, of the innermost directory that is being filled */
 	struct level *levels;
 	size_t n_levels, cap_levels;
 	int here; /* descriptor of the copy of that innermost directory; -1: not open */
@@ -52,7 +52,7 @@ static bool is_not_permitted(int error)
 	return error == EPERM || error == EACCES || error == ENOTSUP || error == EINVAL;
 }
 
-/* Returns whether the file now has the wanted owner and group. */
+/* Set the owner and the group of a file.  Returns true if the file now has both. */
 static bool set_owner(int dir, const char *name, const struct entry *want)
 {
 	struct statx now;
@@ -177,7 +177,7 @@ static int refuse_entry(struct str path, const char *why, struct err *err)
 	return err_set(err, ERR_DENIED, "'%.200s' of the snapshot %s", shown.data ?: "", why);
 }
 
-/* Write the content of a file into a new file.  Returns its descriptor. */
+/* Write the content of a file into a new file.  Returns the descriptor of the new file. */
 static int write_file(struct copying *copying, struct str path, const struct entry *entry, int dir,
 	const char *name, struct err *err)
 {
@@ -236,7 +236,7 @@ static struct str relative(const struct copying *copying, struct str path)
 	return (struct str){ path.ptr + copying->base_len, path.len - copying->base_len };
 }
 
-/* Open the copy of a directory.  It is not a symlink, since this process has made it. */
+/* Open the copy of a directory.  The copy is not a symlink, since this process has made it. */
 static int open_copied(const struct copying *copying, struct str path, struct err *err)
 {
 	struct str rest = relative(copying, path);
@@ -271,8 +271,8 @@ static void enter_level(struct copying *copying, struct str path, const struct e
 }
 
 /*
- * Leave directories until the innermost one is the parent of the next entry.  Returns the copy of
- * the parent.
+ * Leave directories until the innermost one is the parent of the next entry.  Returns a descriptor
+ * of the parent's copy.
  */
 static int enter_parent(struct copying *copying, struct str parent, struct err *err)
 {

@@ -26,8 +26,8 @@ static int refuse(struct str path, const char *why, struct err *err)
 
 /*
  * Returns a copy of a path without slashes at its start and end, and without "." and "//".  The
- * caller frees the copy.  Returns NULL if the path is too long, or if a component cannot lead to a
- * target.
+ * caller frees the copy.  Returns NULL if the path is too long or contains a NUL, or if a component
+ * is ".." or ".zfs".
  */
 static char *clean_path(struct str path, struct err *err)
 {
@@ -60,7 +60,7 @@ static char *clean_path(struct str path, struct err *err)
 
 /*
  * Returns the part of path below the directory dir, or NULL if path is not below it.  Both paths
- * come from clean_path.
+ * must be results of clean_path.
  */
 static const char *below(const char *path, const char *dir)
 {
@@ -124,8 +124,9 @@ void restoreroots_release(struct restoreroots *roots)
 /* -------------------------------------------------------------------- targets */
 
 /*
- * Returns the directory that path is below, and sets *rest to the part of path below it.  If path
- * is below several directories, the nearest directory is taken.
+ * Returns the directory of the list that path is below, and sets *rest to the part of path below
+ * it.  If path is below several directories, the nearest directory is taken.  Returns NULL if path
+ * is below no directory of the list.
  */
 static const struct restoreroot *find_root(
 	const struct restoreroots *roots, const char *path, const char **rest)

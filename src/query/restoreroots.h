@@ -2,8 +2,8 @@
  * restoreroots - the directories in which files may be restored.
  *
  * A directory is opened once, when it is added.  At this time, symlinks in its path are followed.
- * Later only its descriptor is used.  So a target lies below exactly this directory, even if
- * another file was put at its path meanwhile.  No component of a target below the directory may be
+ * Later only its descriptor is used.  So a target lies below exactly this directory, even if the
+ * path now leads to another directory.  No component of a target below the directory may be
  * a symlink.
  *
  * A target is an absolute path.  It may begin with the path that was given for the directory, or
@@ -22,7 +22,7 @@
 struct restoreroots {
 	struct restoreroot {
 		char *given; /* absolute path without its first slash; cleaned by clean_path */
-		char *real;  /* as 'given', but with the symlinks resolved when it was added */
+		char *real;  /* as 'given', but the path after resolving symlinks */
 		int fd;
 	} * list;
 	size_t n, cap;
@@ -39,10 +39,9 @@ struct restoreroots_target {
 };
 
 /*
- * Open the directory of a target.  path is absolute.  Fails with ERR_DENIED in three cases: the
- * target is not below a directory of the list, the target is itself a directory of the list, or a
- * component is a symlink, ".." or ".zfs".  Fails with ERR_NOT_FOUND if its directory does not
- * exist.
+ * Open the directory of the target at 'path'.  Fails with ERR_DENIED if 'path' is not absolute, if
+ * it is not below a directory of the list, or if a component is a symlink, ".." or ".zfs".  Fails
+ * with ERR_NOT_FOUND if the directory of the target does not exist.
  */
 int restoreroots_open(const struct restoreroots *roots, struct str path,
 	struct restoreroots_target *target, struct err *err);

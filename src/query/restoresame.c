@@ -111,8 +111,8 @@ static int count_entry(void *arg, struct str path, const struct entry *entry, st
 }
 
 /*
- * Compare the entries below two directories.  The directories have the same names if each entry of
- * the view has its counterpart in the target, and both directories have the same number of entries.
+ * Compare the entries below two directories.  The same names are below both if each entry of the
+ * view has a counterpart in the target, and both have the same number of entries.
  */
 static int compare_below(struct comparing *comparing, struct str path, struct err *err)
 {

@@ -73,7 +73,7 @@ static int lock_left_note(int dir, const char *name)
 
 /*
  * If the note says that the copy and an old file have exchanged their names, give the old file the
- * name of its backup.  Returns true if the file that now has the name of the copy can be removed.
+ * name of the backup.  Returns true if the file that now has the name of the copy can be removed.
  */
 static bool settle_copy(int dir, const char *copy, int note)
 {
@@ -145,7 +145,7 @@ int restorestage_clean(int dir, struct err *err)
 {
 	if (at_each_name(dir, ".", clean_name, NULL, err) >= 0)
 		return 0;
-	err->code = ERR_DENIED; /* such a directory cannot be used for a target */
+	err->code = ERR_DENIED; /* a directory that cannot be listed cannot have a target */
 	return -ERR_DENIED;
 }
 
@@ -195,7 +195,10 @@ static int sync_dir(const struct restorestage *stage, const char *name, struct e
 		       : 0;
 }
 
-/* Give the copy a name that must be free. */
+/*
+ * Give the copy the name 'name'.  Returns 1, 0 if a file has this name already, or a negative
+ * error.
+ */
 static int take_free_name(const struct restorestage *stage, const char *name, struct err *err)
 {
 	struct statx stx;
@@ -244,8 +247,8 @@ static bool is_old(const struct restorestage *stage, const char *name, const str
 }
 
 /*
- * Replace a file on a file system that cannot exchange two names.  On such a file system, a
- * directory cannot be replaced in one step.
+ * Replace a file on a file system that cannot exchange two names.  For a directory this is an
+ * error, since such a file system cannot replace a directory in one step.
  */
 static int rename_over(const struct restorestage *stage, const char *name, const struct statx *old,
 	const char *backup, struct err *err)
@@ -266,8 +269,8 @@ static int rename_over(const struct restorestage *stage, const char *name, const
 }
 
 /*
- * Complete an exchange: give the old file the name of the backup, if there is one.  After an error,
- * both files get their names back.
+ * Complete an exchange: if a backup is wanted, give the old file the name 'backup'.  After an
+ * error, both files get their names back.
  */
 static int keep_old(
 	const struct restorestage *stage, const char *name, const char *backup, struct err *err)
@@ -307,7 +310,10 @@ int restorestage_place(struct restorestage *stage, const char *name, const struc
 		return restorestage_failed(err, -r, "rename the copy to", str_of(name));
 	if (is_old(stage, stage->copy, old))
 		return keep_old(stage, name, backup, err);
-	/* Another file has replaced the old file meanwhile.  That file gets its name back. */
+	/*
+	 * Another file had replaced the old file before the exchange.  Give that file its name
+	 * back.
+	 */
 	r = rename_copy(stage, name, RENAME_EXCHANGE);
 	return r < 0 ? restorestage_failed(err, -r, "give its name back to", str_of(name)) : 0;
 }

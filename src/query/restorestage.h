@@ -11,10 +11,10 @@
  * target is complete at every moment.  After an exchange, the old file has the name of the copy.
  * The old file is then removed, or gets the name of the backup.
  *
- * A killed process leaves both names.  restorestage_clean finds that the note is not locked, and
- * completes or undoes the step.  If a backup was wanted, the note has the inode number of the copy
- * and the name of the backup.  After an exchange, another inode has the name of the copy.  That
- * inode is the old file, which then gets the name of the backup.
+ * If a process is killed, both names remain.  restorestage_clean finds that the note is not locked,
+ * and completes or undoes the step.  If a backup was wanted, the note has the inode number of the
+ * copy and the name of the backup.  After an exchange, another inode has the name of the copy.
+ * That inode is the old file, which then gets the name of the backup.
  */
 #pragma once
 #include <stdbool.h>
@@ -33,8 +33,9 @@ struct restorestage {
 };
 
 /*
- * Remove the names that killed processes have left in a directory, or complete the backup that they
- * have begun.  Call this function before examining a target in the directory.
+ * Clean up a directory in which killed processes had stages: complete the backups that they have
+ * begun, and remove both names of their stages.  Call this function before examining a target in
+ * the directory.
  */
 int restorestage_clean(int dir, struct err *err);
 int restorestage_open(struct restorestage *stage, int dir, struct err *err);

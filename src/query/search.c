@@ -29,7 +29,7 @@ struct scanner {
 	struct buf rest; /* an unfinished line */
 	bool started;    /* the head is complete, and the file is not binary */
 	bool stopped;    /* 'visit' has returned 1 */
-	bool failed;     /* a line gave an error */
+	bool failed;     /* 'visit' or the search of a line has returned an error */
 };
 
 static void report_missed(const struct scanner *scanner, uint64_t line, const char *why)
@@ -57,9 +57,9 @@ static int report_match(struct scanner *scanner, const struct linesearch_hit *hi
 }
 
 /*
- * The text that is searched now.  The part before the offset 'behind' has been counted and, if only
- * text is searched, checked to be UTF-8.  The lines after this offset are counted and checked only
- * as far as the search gets.
+ * The text that is searched now.  The lines before the offset 'behind' have been counted and, if
+ * search.text_only is set, have been checked to be UTF-8.  The lines after this offset are counted
+ * and checked only as far as the search gets.
  */
 struct stretch {
 	struct str text;
@@ -67,8 +67,8 @@ struct stretch {
 };
 
 /*
- * Count the lines up to the offset 'to', and check them.  Returns ENOUGH if one of the lines is not
- * UTF-8.
+ * Count the lines up to the offset 'to'.  If search.text_only is set, check them too, and return
+ * ENOUGH if they are not UTF-8.
  */
 static int pass_lines(struct scanner *scanner, struct stretch *stretch, size_t to)
 {
@@ -83,8 +83,8 @@ static int pass_lines(struct scanner *scanner, struct stretch *stretch, size_t t
 }
 
 /*
- * Search lines that are shorter than SEARCH_LINE_MAX.  'last' is set if this is the last text of
- * the file that is searched.
+ * Search lines that are shorter than SEARCH_LINE_MAX.  If 'last' is set, no more text of the file
+ * is searched after these lines.
  */
 static int match_lines(struct scanner *scanner, struct str text, bool last, struct err *err)
 {
@@ -195,7 +195,7 @@ static int finish_line(struct scanner *scanner, struct str text, struct err *err
 	return r;
 }
 
-/* Search the text after the text that was searched before. */
+/* Search the next text of a file. */
 static int search_text(struct scanner *scanner, struct str text, struct err *err)
 {
 	int r = 0;
@@ -303,7 +303,7 @@ static int search_entry(void *arg, struct str path, const struct entry *entry, s
 
 int search_run(struct search *search, struct str base, struct err *err)
 {
-	/* The size of a file is found out when it is opened. */
+	/* Entries need no size, since the size of a file is read when the file is opened. */
 	if (!search->seen)
 		search->view->need = VIEW_NAMES;
 	return searchmany_possible(search)

@@ -1,5 +1,5 @@
 /*
- * search - finds the lines that match in the regular files of a view.  Each line is one match.
+ * search - finds the matching lines in the regular files of a view.  Each line is one match.
  *
  * A file with a NUL in its first 8 KiB is binary and skipped.  A line of SEARCH_LINE_MAX bytes or
  * more ends the search of its file.  A hole counts as zeros.  A file that cannot be read is skipped

@@ -9,16 +9,16 @@
 #include "query/walk.h"
 
 /*
- * The calling thread searches this number of files by itself, since starting the threads takes as
- * long as searching some dozens of files.
+ * The calling thread searches this number of files by itself before it starts the threads, since
+ * starting them takes as long as searching some dozens of files.
  */
 #define ALONE_MAX 128
 #define BATCH_FILES 32
-#define BATCHES_MAX 16 /* greatest number of batches that are searched or wait */
+#define BATCHES_MAX 16 /* maximum number of batches in the ring (struct many) */
 /*
- * If the lines of a batch have more bytes than this, its thread stops searching. The calling thread
- * then searches the remaining files of the batch.  It reports each match at once, so it needs no
- * more memory.
+ * If the lines of a batch have more bytes than this, its thread stops searching.  The calling
+ * thread then searches the remaining files of the batch.  It reports each match at once, so it does
+ * not have to collect the lines.
  */
 #define COLLECTED_MAX ((size_t)256 << 10)
 

@@ -21,10 +21,10 @@ bool snapname_is_pool(struct str name);
 bool snapname_is_property(struct str name);
 
 /*
- * Find the first date in a name, such as 2024-01-31, with '-', '_', '.', ':' or nothing between its
- * parts.  A time of day such as T09:30:00 may follow, with the same separators.  Without a time of
- * day, the result is the beginning of the day.  The time of day may have a zone, as in
- * T09:30:00-0500.  Otherwise the zone is UTC.  Returns false if there is no date.
+ * Find the first date in a name.  A date looks like 2024-01-31, with '-', '_', '.', ':' or nothing
+ * between its parts.  A time of day such as T09:30:00 may follow, with the same separators.
+ * Without a time of day, the result is the beginning of the day.  The time of day may have a zone,
+ * as in T09:30:00-0500.  Otherwise the zone is UTC.  Returns false if there is no date.
  */
 bool snapname_time(struct str name, int64_t *instant);
 /*
@@ -34,7 +34,10 @@ bool snapname_time(struct str name, int64_t *instant);
  */
 int snapname_compare(struct str a, struct str b);
 
-/* How often snapshots of this class are made, according to a word in the name. */
+/*
+ * The class of a snapshot: how often such snapshots are made.  A word in the name of the snapshot
+ * shows this.
+ */
 enum snapname_class {
 	SNAPNAME_FREQUENT,
 	SNAPNAME_HOURLY,

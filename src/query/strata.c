@@ -70,8 +70,8 @@ static int view_read(struct view *view, const struct entry *file, struct str pat
 	if (file->type != ENTRY_FILE)
 		return err_set(err, ERR_INVALID, "not a regular file");
 	/*
-	 * A capture into a scratch store only hashes changed files, so their content is in the live
-	 * directory and not in the store.
+	 * A capture into a scratch store hashes changed files without storing their content.  The
+	 * content is only in the live directory.
 	 */
 	if (self->live >= 0 && file->content != ENTRY_EMPTY &&
 		(file->content == ENTRY_CHUNKS || !is_stored(self, file))) {
@@ -145,7 +145,7 @@ int strata_dataset(struct history *history, struct arena *arena, const char **na
 	return r;
 }
 
-/* A listing of snapshots that is under way. */
+/* The state of a running listing of snapshots. */
 struct listing {
 	struct strata_provider *provider;
 	provider_snapshot_visit visit;
@@ -217,7 +217,7 @@ static int snapshots(
 }
 
 /*
- * Whether a change of the path a may also be a change of the path b.  This is so if one path
+ * Whether a change of the path 'a' may also be a change of the path 'b'.  This is so if one path
  * contains the other.
  */
 static bool touches(struct str a, struct str b)
@@ -226,9 +226,9 @@ static bool touches(struct str a, struct str b)
 }
 
 /*
- * Whether a node shows that path has not changed since the node that it was made from.  Only a node
- * that lists all changed paths can show this.  A node lists no paths if the older tree could not be
- * read.
+ * Whether the node of a snapshot shows that path has not changed since the node 'before'.  Only a
+ * node that was made from 'before' and lists all changed paths can show this.  A node lists no
+ * paths if the older of the two trees could not be read.
  */
 static bool is_unchanged(
 	const char *before, const struct provider_snapshot *snapshot, struct str path)

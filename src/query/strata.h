@@ -35,8 +35,8 @@ int strata_dataset(
 	struct history *history, struct arena *arena, const char **name, struct err *err);
 
 /*
- * Open a view of a tree.  Never returns NULL.  If the tree was captured into a scratch store,
- * 'live' is a descriptor of the live directory, because only this directory has the contents of
- * changed files.  Otherwise 'live' is -1.
+ * Open a view of a tree.  Never returns NULL.  If the tree was captured into a scratch store, the
+ * caller must pass a descriptor of the live directory as 'live', because only this directory has
+ * the contents of changed files.  Otherwise 'live' must be -1.
  */
 struct view *strata_view(struct store *store, const struct hash *tree, int live);

@@ -11,7 +11,7 @@
 #include "query/provider.h"
 
 struct timed_limit {
-	int64_t deadline; /* in the time of CLOCK_MONOTONIC, ns */
+	int64_t deadline; /* ns, by CLOCK_MONOTONIC */
 	bool (*cancelled)(void *arg);
 	void *arg;
 	unsigned passed; /* entries, snapshots and changes since the clock was read last */

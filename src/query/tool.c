@@ -34,7 +34,10 @@ static bool is_program(const char *path)
 	return fd >= 0 && at_fd_stat(fd, &stx) == 0 && S_ISREG(stx.stx_mode) && stx.stx_mode & 0111;
 }
 
-/* Skip relative directories, since the working directory must not decide which program is run. */
+/*
+ * Find a program in a list of directories.  Relative directories are skipped, since the working
+ * directory must not decide which program is run.
+ */
 static bool find_in(const char *dirs, const char *name, struct buf *path)
 {
 	while (dirs && *dirs) {
@@ -161,8 +164,8 @@ static void keep_end(struct buf *said, struct str piece)
 }
 
 /*
- * Read a piece from a pipe.  At the end of the input, the pipe is closed.  Returns the length of
- * the piece.
+ * Read a piece from a pipe.  At the end of the input, close the pipe.  Returns the length of the
+ * piece.
  */
 static size_t read_piece(int *fd, char *piece)
 {
@@ -218,7 +221,7 @@ static int follow(struct tool_call *call, struct running *run, int64_t deadline,
 
 /*
  * Kill the rest of the process group, and get the wait status of the program.  Returns false if the
- * program does not end: zfs stays in the kernel while its pool is suspended.
+ * program does not end in time.  For example, zfs stays in the kernel while its pool is suspended.
  */
 static bool end_group(const struct running *run, int *status)
 {

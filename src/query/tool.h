@@ -1,9 +1,9 @@
 /*
  * tool - runs a program of the system, such as zfs, and reads its output.
  *
- * The program is started from a list of arguments, never by a shell, with /dev/null as its stdin.
- * It is the leader of a process group of its own.  When the call ends, for any reason, every
- * process of this group is killed.  The kernel kills the program when this process is killed.
+ * The program is started from a list of arguments, never by a shell.  Its stdin is /dev/null.
+ * The program is the leader of a process group of its own.  When the call ends, for any reason,
+ * every process of this group is killed.  The kernel kills the program when this process is killed.
  *
  * The memory of a call is limited.  Lines are passed on when they come, and only the end of stderr
  * is kept.
@@ -34,7 +34,7 @@ struct tool_call {
  * Run the program.  Returns 0 if it ends with the status 0, or if 'visit' has ended it.  Errors are
  * ERR_UNSUPPORTED if there is no such program, ERR_SYSTEM with ETIMEDOUT or ECANCELED at the end of
  * the time limit, ERR_CORRUPT if the output is too long, and ERR_SYSTEM if the program fails.  The
- * caller releases the call in all cases.
+ * caller must release the call in all cases.
  */
 int tool_run(struct tool_call *call, struct err *err);
 void tool_release(struct tool_call *call);

@@ -91,7 +91,7 @@ static int complete_entry(
 	return 0;
 }
 
-/* Whether two entries are known to be the same without their attributes. */
+/* Whether two entries are known to be the same, although their attributes were not read. */
 static bool are_one_file(const struct entry *a, const struct entry *b)
 {
 	return a->brief && b->brief && hash_eq(&a->hash, &b->hash);
@@ -262,8 +262,8 @@ static int walk_dirs(struct walk *walk, const struct entry *a, const struct entr
 	if (list_a.unread != list_b.unread)
 		what |= TREEDIFF_CONTENT;
 	/*
-	 * If the entries of a directory differ, its mtime differs, too.  So a new mtime alone does
-	 * not count as a change here.
+	 * If only the mtime of a directory differs, report this only if the entries are the same.
+	 * Otherwise the entries that differ explain the new mtime, and are reported themselves.
 	 */
 	else if (what == TREEDIFF_MTIME) {
 		r = lists_differ(walk, &list_a, &list_b, err);

@@ -6,10 +6,10 @@
  * are the same, the file is read in both views.  If the file cannot be read, its content counts as
  * unchanged only if size and mtime are the same.
  *
- * Changes are reported as treediff.h describes.  This includes renames: a deleted and an added file
- * with the same content, or two directories of this kind.  To find renames, a file is read only if
- * its size occurs on both sides.  After VIEWDIFF_HELD_MAX changes, further renames are reported as
- * deletion and addition.
+ * Changes are reported as treediff.h describes.  A deleted file or directory and an added one with
+ * the same content are reported as a rename.  To find renames, a file is read only if its size
+ * occurs on both sides.  After VIEWDIFF_HELD_MAX changes, further renames are reported as deletion
+ * and addition.
  */
 #pragma once
 #include "query/provider.h"

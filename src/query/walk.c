@@ -34,8 +34,8 @@ int walk_stat(struct view *view, struct str path, struct arena *arena, struct en
 static int visit_entry(void *arg, const struct entry *entry, struct err *err);
 
 /*
- * Visit the entries of a directory.  The path is copied, since the view uses it during the listing,
- * while a listing of a deeper directory may move the buffer.
+ * Visit the entries of a directory.  The view uses the path during the whole listing.  So the path
+ * is copied, since a listing of a deeper directory may move the buffer walk->path.
  */
 static int list_below(struct walk *walk, const struct entry *dir, struct err *err)
 {

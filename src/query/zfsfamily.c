@@ -70,8 +70,8 @@ static int snapshots(
 }
 
 /*
- * This function does not check that the snapshot exists.  A missing snapshot is noticed when its
- * directory is opened.  This takes much less time than a call of zfs.
+ * This function does not check that the snapshot exists, since a call of zfs would take long.  A
+ * missing snapshot is noticed when its directory is opened.
  */
 static int resolve(struct provider *provider, const char *name, struct arena *arena,
 	struct provider_snapshot *snapshot, struct err *err)
@@ -413,7 +413,7 @@ struct family *zfsfamily_new(bool trust_mountpoints)
 
 	family->family.ops = &zfs_ops;
 	family->trust = trust_mountpoints;
-	/* A script that stands for zfs says by itself how it fails. */
+	/* Tests replace zfs by a script, which is used without a probe. */
 	family->required = trust_mountpoints;
 	return &family->family;
 }

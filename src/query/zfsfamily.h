@@ -14,7 +14,7 @@
  */
 struct family *zfsfamily_new(bool trust_mountpoints);
 /*
- * Treat the family as usable in any case, because a person has asked for it.  If zfs fails, each
- * call reports the reason.
+ * Treat the family as usable in any case.  Call this function if a person has asked for the family.
+ * If zfs fails, each call then reports the reason.
  */
 void zfsfamily_require(struct family *family);

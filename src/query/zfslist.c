@@ -43,7 +43,7 @@ static int take_line(void *arg, struct str line, struct err *err)
 int zfslist_ask(
 	struct family *family, const char *dataset, zfslist_take take, void *arg, struct err *err)
 {
-	/* Without a dataset, the arguments end before "-d". */
+	/* If 'dataset' is NULL, a NULL in the place of "-d" ends the arguments. */
 	const char *const argv[] = { "zfs", "list", "-H", "-p", "-t", "snapshot", "-o",
 		"name,creation,used,referenced", dataset ? "-d" : NULL, "1", dataset, NULL };
 	owned(release_asking) struct asking asking = {

@@ -41,13 +41,13 @@ void zfslist_release(struct zfslist *list);
 void zfslist_forget(struct zfslist *list);
 /*
  * Ask zfs for the snapshots of a dataset, unless the list is still valid.  'stamp' is the present
- * stamp.
+ * stamp of the dataset's .zfs/snapshot.
  */
 int zfslist_update(struct zfslist *list, struct family *family, const char *dataset,
 	const struct dirstamp *stamp, struct err *err);
 /*
- * Add a snapshot to a list that is not sorted yet.  A temporary snapshot is ignored.  A snapshot
- * whose name has another form is counted.
+ * Append a snapshot to a list.  Call zfslist_sort after the last snapshot.  A temporary snapshot is
+ * ignored.  A snapshot whose name has another form is counted.
  */
 int zfslist_add(struct zfslist *list, const struct zfsline_snapshot *snapshot, struct err *err);
 void zfslist_sort(struct zfslist *list);

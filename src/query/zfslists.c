@@ -20,7 +20,10 @@ static bool is_of(const struct zfslists_entry *entry, struct str dataset)
 	return str_eq(str_of(entry->dataset), dataset);
 }
 
-/* zfs lists all snapshots of a dataset before the next dataset, so the last entry usually fits. */
+/*
+ * Returns the entry of a dataset.  If there is none, the entry is added.  The search begins at the
+ * last entry, since zfs lists all snapshots of a dataset one after another.
+ */
 static struct zfslists_entry *entry_of(struct zfslists *lists, struct str dataset)
 {
 	for (size_t i = lists->n; i > 0; i--)

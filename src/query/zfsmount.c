@@ -50,7 +50,7 @@ static bool is_mount_of(const struct zfsmount_entry *entry, const char *source)
 	return !strcmp(entry->source, source) && !strcmp(entry->root, "/");
 }
 
-/* Whether the directory has the device of a mount whose source is 'source'. */
+/* Whether the file that stx describes is on the device of a mount whose source is 'source'. */
 static bool has_device(
 	const struct zfsmount_table *table, const struct statx *stx, const char *source)
 {

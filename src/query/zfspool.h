@@ -1,6 +1,5 @@
 /*
- * zfspool - lists pools and their status by calls of zpool, with the functions of struct
- * family_ops.
+ * zfspool - the functions 'pools' and 'pool_status' of struct family_ops for ZFS.  They call zpool.
  */
 #pragma once
 #include "query/family.h"

@@ -11,11 +11,11 @@ struct reading {
 	struct pool_status pool;
 	struct pool_device *devices;
 	size_t n, cap;
-	struct buf *joined; /* buffer of the fact that the next line may continue; NULL: none */
+	struct buf *joined; /* text of the fact to which the next line may belong; NULL: none */
 	struct buf fact;
 	enum pool_fact which;
 	bool in_table;
-	/* column of STATE in the table, after its indent; 0: the heading was not read yet */
+	/* column of STATE in the heading of the table, counted after the tab; 0: not read yet */
 	size_t state_column;
 };
 
