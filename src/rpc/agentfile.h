@@ -23,8 +23,9 @@ struct agentfile {
 };
 
 /*
- * Open the program at the path 'given'.  If 'given' is NULL, open the program in $STRATA_AGENT, or
- * else the file strata-agent beside the running program.
+ * Open the program at the path 'given'.  If 'given' is NULL, open the program at the path in
+ * $STRATA_AGENT.  If this variable is empty or not set, open the file strata-agent beside the
+ * running program.
  */
 int agentfile_open(const char *given, struct agentfile *file, struct err *err);
 void agentfile_close(struct agentfile *file);

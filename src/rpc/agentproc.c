@@ -111,8 +111,8 @@ void agentproc_listen(struct agentproc *proc)
 /* --- end of the process --- */
 
 /*
- * Wait until the process has ended, and meanwhile read its stderr.  Otherwise a full pipe could
- * stop the process.
+ * Wait up to 'ms' milliseconds for the end of the process.  Meanwhile read its stderr, since a full
+ * pipe would stop the process.  Returns true if the process has ended.
  */
 static bool await_end(struct agentproc *proc, int ms)
 {

@@ -1,10 +1,10 @@
 /*
  * agentproc - runs the process through which an agent is reached: ssh, or the agent itself.
  *
- * Its stdin and stdout carry the protocol.  The last bytes of its stderr are kept for messages.
- * The process has a process group of its own, so an interrupt that is typed at the terminal reaches
- * only the caller.  The caller then ends the process in order.  If the caller is killed, the kernel
- * kills the process.
+ * The stdin and stdout of this process carry the protocol.  The last bytes of its stderr are kept
+ * for messages.  The process has a process group of its own, so an interrupt that is typed at the
+ * terminal reaches only the caller.  The caller can then close the stdin of the process and let it
+ * end by itself.  If the caller is killed, the kernel kills the process.
  */
 #pragma once
 #include <sys/types.h>
@@ -41,9 +41,9 @@ void agentproc_close_input(struct agentproc *proc);
 /* Read what the process has written to its stderr so far. */
 void agentproc_listen(struct agentproc *proc);
 /*
- * End the process with its group, and collect its status.  First the process gets grace_ms to end
- * by itself.  Afterwards, the buffer 'said' has all text that the process has written to stderr, up
- * to the buffer's maximum.
+ * Close the stdin and stdout of the process, and give the process grace_ms to end by itself.  Then
+ * kill its whole group, and collect its status.  Afterwards, the buffer 'said' has the last
+ * AGENTPROC_SAID_MAX bytes that the process has written to stderr.
  */
 void agentproc_finish(struct agentproc *proc, int grace_ms);
 void agentproc_release(struct agentproc *proc); /* also ends the process */

@@ -13,7 +13,8 @@
  *	there	strata-bootstrap 1 ready cached|temporary
  *
  * Instead of any line from the host, "strata-bootstrap 1 fail WHAT WHY…" may come.  After "ready",
- * the stream belongs to the agent.  Any other line means that a login file of the host prints text.
+ * the stream belongs to the agent.  Any other line before that means that a login file of the host
+ * prints text.
  *
  * The host keeps the program in a directory of mode 0700, as ~/.cache/strata/agent-HASH or below
  * $XDG_CACHE_HOME, and compares its SHA-256 before each use.  "changed" means that the SHA-256 was
@@ -48,7 +49,7 @@ struct bootstrap {
 
 /*
  * Take the next line from the host.  Returns a step or an error.  The error has the form "WHAT:
- * WHY", and the caller adds the name of the host.
+ * WHY", to which the caller must add the name of the host.
  */
 int bootstrap_line(struct bootstrap *bootstrap, struct str line, struct err *err);
 

@@ -16,7 +16,7 @@
 #include "query/method.h"
 #include "rpc/envelope.h"
 
-#define PIECE 65536 /* bytes of one read; a larger reply counts as large */
+#define PIECE 65536 /* bytes of one read; a reply with more bytes counts as large */
 #define REPLY_MAX (METHOD_REPLY_MAX + PIECE)
 #define NEVER INT64_MAX
 /*
@@ -28,8 +28,8 @@
 #define STALL (10 * WHEN_SECOND)       /* longest time between two pieces of a reply */
 #define IDLE (30 * WHEN_SECOND)        /* time after which an idle process is ended */
 /*
- * If no job ends for this time, another process is started for the oldest waiting job.  Short
- * requests are answered faster by one process with warm caches than by several new processes.
+ * If no job begins or ends for this time, another process is started for the oldest waiting job.
+ * Short requests are answered faster by one process with warm caches than by several new processes.
  */
 #define START_AFTER WHEN_MS
 
@@ -191,7 +191,10 @@ static int start_worker(struct crew *crew, size_t index, struct err *err)
 	return 0;
 }
 
-/* A process has ended, although it should not end by itself.  Answer its job with an error. */
+/*
+ * Handle a process that has ended too early or has sent a wrong reply: kill it, and answer its job
+ * with an error.
+ */
 static void bury_worker(struct crew *crew, struct crew_worker *worker)
 {
 	struct err err = { 0 };
@@ -218,7 +221,7 @@ static void send_frame(struct crew *crew, struct crew_worker *worker)
 		MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	/*
-	 * An error is ignored here.  The end of the process is noticed when its reply is received.
+	 * An error is ignored here.  If the process has ended, the function 'receive' notices it.
 	 */
 	if (n > 0)
 		worker->sent += (size_t)n;
@@ -351,7 +354,7 @@ static void receive(struct crew *crew, struct crew_worker *worker)
 	worker->in.len += (size_t)n;
 	worker->end_at = when_monotonic() + STALL;
 	length = reply_length(worker);
-	/* A process may only send the reply to its job. */
+	/* A process must not send anything except the reply to its job. */
 	if (!worker->job || length > REPLY_MAX || (length && worker->in.len > length))
 		bury_worker(crew, worker);
 	else if (length && worker->in.len == length)

@@ -3,10 +3,12 @@
  *
  * If a request takes too long or crashes its process, only this process ends.  A process keeps its
  * registry from one request to the next.  Idle processes are used in a fixed order, so that
- * requests find warm caches.  A process is started only when it is needed, and ends after it was
- * idle for a while.  All processes end with the calling process.
+ * requests find warm caches.  A process is started only when it is needed.  A process that was idle
+ * for a while is ended, except the process of the first worker.  All processes end with the calling
+ * process.
  *
- * The crew never blocks: the caller polls the descriptors of crew_poll, and then calls crew_handle.
+ * The crew never blocks.  The caller must poll the descriptors of crew_poll, and then call
+ * crew_handle.
  */
 #pragma once
 #include <stdatomic.h>
@@ -19,7 +21,7 @@
 
 /* A request that has no complete reply yet. */
 struct crew_job {
-	struct crew_job *next; /* free for use by the owner of the job */
+	struct crew_job *next; /* for use by the owner of the job */
 	struct buf frame;      /* a struct crewwork_ask and its texts */
 	bool answered;         /* false: its reply is not sent */
 	int64_t since;         /* time when the job arrived */
@@ -60,9 +62,9 @@ int crew_init(struct crew *crew, const struct answerer_source *source, struct pe
 void crew_release(struct crew *crew);
 
 /*
- * Give a job to an idle process or to a new one.  Returns true if the crew now owns the job, or
- * false if the job has to wait.  If no process can be started at all, the job is answered with an
- * error.
+ * Give a job to an idle process or to a new one.  Returns false if the job has to wait.  Otherwise
+ * returns true, and the crew owns the job.  If there is no process and none can be started, the
+ * crew answers the job with an error and frees it.
  */
 bool crew_give(struct crew *crew, struct crew_job *job);
 /* Answer a job with an error.  A job whose reply is not wanted gets no answer. */
@@ -72,18 +74,18 @@ void crew_refuse(
 void crew_refuse_cancelled(struct crew *crew, const struct crew_job *job);
 /* Whether no process has a job. */
 bool crew_is_idle(const struct crew *crew);
-/* Answer the jobs that have this id with an error, and stop them.  Returns their number. */
+/* Stop the jobs that have this id, and answer each job with an error.  Returns their number. */
 size_t crew_cancel(struct crew *crew, struct str id);
 
 /*
- * Fill in fds for poll(2), one element for each of the CREW_MAX workers.  'room' is set if there is
- * room for a large reply.
+ * Fill in fds for poll(2), one element for each of the CREW_MAX workers.  'room' says whether the
+ * caller has room for a large reply.
  */
 void crew_poll(const struct crew *crew, bool room, struct pollfd *fds);
 /*
- * Returns the time at which crew_handle must be called even if no descriptor is ready.  If a job
- * waits, the time is no later than the time at which crew_give may take this job.  'waiting' is the
- * job that waits, or NULL.
+ * Returns the time at which crew_handle must be called even if no descriptor is ready.  'waiting'
+ * is a job that waits, or NULL.  The time is no later than the time at which crew_give may take
+ * this job.
  */
 int64_t crew_wake(const struct crew *crew, const struct crew_job *waiting);
 /* Send and receive what is possible according to fds, and end processes whose time has run out. */

@@ -8,7 +8,7 @@
 #include "core/own.h"
 
 #define PIECE 65536       /* bytes of one read */
-#define TRIM_AT (1 << 20) /* a request or reply of this size may leave much unused memory */
+#define TRIM_AT (1 << 20) /* after a request or reply of this size, unused memory is freed */
 
 struct work {
 	struct answerer answerer;

@@ -1,7 +1,7 @@
 /*
  * envelope - the outer members of JSON-RPC 2.0 requests and replies of the query protocol.
  *
- * The rules of docs/QUERY.md apply: an id of any type is repeated as it was given, a request
+ * The rules of docs/QUERY.md apply: the reply repeats an id of any type as it was given, a request
  * without an id is a notification, and "params" is an object or missing.  "jsonrpc" is ignored.
  * The parameters remain a text here, because another process parses them and answers the request
  * (crew.h).  That process also refuses strings that cannot be decoded to bytes.
@@ -30,9 +30,9 @@ struct envelope {
 void envelope_release(struct envelope *envelope);
 /*
  * Read a line.  The line must stay in memory as long as the envelope.  Returns RPC_NONE, or the
- * code of the error if the line is not a request.  The members id and answered are set even after
- * an error.  If the line has no usable id, 'id' is null and 'answered' is true.  If a notification
- * has wrong "params", 'answered' is false.
+ * code of the error if the line is not a request.  The members 'id' and 'answered' are set even
+ * after an error.  If the line has no usable id, 'id' is the text "null", and 'answered' is true.
+ * If a notification has wrong "params", 'answered' is false.
  */
 enum rpc_code envelope_read(struct str line, struct envelope *envelope, struct err *err);
 
@@ -48,7 +48,7 @@ void envelope_begin(struct json *out, struct str id);
 int envelope_end(struct json *out);
 /*
  * Write a whole reply that reports an error.  The error's member "data" has the hint of err, and
- * the members in the parameter data, which may be empty.
+ * the members in the parameter 'data', which may be empty.
  */
 void envelope_refuse(struct json *out, struct str id, enum rpc_code code, const struct err *err,
 	struct str data);

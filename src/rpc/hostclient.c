@@ -286,8 +286,8 @@ static void lose_link(struct hostclient *client, const struct err *err, struct s
 									     : 2000) *
 						      WHEN_MS;
 	/*
-	 * The answers given here may lead to new requests.  These are at the end of the list and
-	 * are left alone.
+	 * The answers given here may lead to new requests.  This loop ends before the new requests,
+	 * which are at the end of the list.
 	 */
 	while (i < client->count && client->list[i].id < newest) {
 		struct pending *pending = &client->list[i];

@@ -10,7 +10,7 @@
  * the code -32001, or -32003 after a timeout.  Errors of the connection have "stderr" and "argv" in
  * "data".
  *
- * The caller polls, as with hostlink.h.
+ * The caller must poll, as with hostlink.h.
  */
 #pragma once
 #include "rpc/hostlink.h"
@@ -40,8 +40,8 @@ void hostclient_free(struct hostclient *client);
 void hostclient_freep(struct hostclient **client);
 
 /*
- * Ask the agent.  'params' is a JSON object without line breaks, or empty.  The answer has the same
- * tag.
+ * Ask the agent.  'params' must be a JSON object without line breaks, or empty.  The answer has the
+ * same tag.
  */
 void hostclient_ask(struct hostclient *client, uint64_t tag, const char *method, struct str params);
 /* Send a notification, which gets no answer.  'params' are as in hostclient_ask. */

@@ -157,8 +157,8 @@ static int describe(struct hostlink *link, struct err *err, const char *what, co
 }
 
 /*
- * Errors that are recognised by a text on the stderr of ssh or sudo.  The first one that is found
- * is reported.
+ * Errors that are recognised by a text on the stderr of ssh or sudo.  If stderr has several of
+ * these texts, the error that comes first in this table is reported.
  */
 static const struct reason {
 	const char *said, *what, *hint;
@@ -430,8 +430,8 @@ static ssize_t read_some(struct hostlink *link)
 	ssize_t n;
 
 	/*
-	 * Do not read more than READ_MAX bytes, since the caller takes the lines before it calls
-	 * hostlink_handle again.
+	 * Lines use memory until the caller takes them.  So read no more than READ_MAX bytes before
+	 * the caller can take the lines.
 	 */
 	while (total < READ_MAX) {
 		n = read(link->proc.out, piece, sizeof(piece));

@@ -5,9 +5,9 @@
  * brings the agent to the host.  Then the link carries lines in both directions.  Lines that are
  * sent before the agent runs have to wait.
  *
- * The caller polls the descriptors that hostlink_polls fills in, and then calls hostlink_handle,
- * which never blocks.  After an error of hostlink_handle, the link cannot be used any more, and the
- * caller opens another link.
+ * The caller must poll the descriptors that hostlink_polls fills in, and then call hostlink_handle,
+ * which never blocks.  After an error of hostlink_handle, nothing more can be sent or received, and
+ * the caller must open another link.
  */
 #pragma once
 #include <poll.h>
@@ -26,7 +26,8 @@ struct hostlink_options {
 	const struct param_texts *agent; /* options of the agent; NULL: none */
 	/* the program to send or run; NULL: the one that agentfile.h finds */
 	const char *agent_file;
-	int start_ms; /* longest time without a read or write; 0: one minute */
+	/* longest time without a read or write before the first reply; 0: one minute */
+	int start_ms;
 };
 
 /* How the agent was started, to be shown to people. */
@@ -35,10 +36,10 @@ struct hostlink_start {
 	bool sent;    /* the program was sent, since the host did not have it */
 	bool changed; /* the host had another file under the name of the program, and replaced it */
 	bool cached;  /* the host keeps the program */
-	int64_t took; /* ns from the start of the link until the agent could read */
+	int64_t took; /* ns from the start of the link until the agent could take requests */
 };
 
-/* Start to connect.  host and options must live as long as the link. */
+/* Start to connect.  Returns NULL on error.  host and options must live as long as the link. */
 struct hostlink *hostlink_open(
 	const struct hosts_host *host, const struct hostlink_options *options, struct err *err);
 /* Close the link.  Returns after its processes have ended. */
@@ -67,14 +68,14 @@ int hostlink_handle(struct hostlink *link, struct err *err);
  * false if there is no line.
  */
 bool hostlink_next(struct hostlink *link, struct str *line);
-/* Returns NULL until the agent can read. */
+/* Returns how the agent was started, or NULL as long as the agent cannot receive requests yet. */
 const struct hostlink_start *hostlink_started(const struct hostlink *link);
 /* Record that the agent has replied.  From now on, its silence does not end the link. */
 void hostlink_answered(struct hostlink *link);
 /*
- * End the link because a line of the agent does not belong to the protocol, and fill in this error.
- * If the agent has not replied before, the message says that a login file of the host may have
- * printed the line.
+ * End the link because a line of the agent does not belong to the protocol, and fill in err.  If
+ * the agent has not replied before, the message says that a login file of the host may have printed
+ * the line.
  */
 int hostlink_refuse_line(struct hostlink *link, struct str line, struct err *err);
 

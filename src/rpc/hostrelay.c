@@ -7,7 +7,10 @@
 #include "core/when.h"
 #include "rpc/peer.h"
 
-/* No request is read while one of these limits of waiting requests or bytes is reached. */
+/*
+ * No request is read while this many requests wait, or while the waiting requests have this many
+ * bytes.
+ */
 #define REQUESTS_MAX 256
 #define REQUEST_BYTES_MAX ((size_t)4 << 20)
 
@@ -82,7 +85,10 @@ static void pass_request(void *arg, const struct envelope *envelope)
 	struct relay *relay = arg;
 	struct err err = { 0 };
 
-	/* A method is passed on as a text, so a NUL in its name would make it another method. */
+	/*
+	 * The name is passed on as a C string.  A NUL would end the string before the end of the
+	 * name.
+	 */
 	if (memchr(envelope->method.ptr, '\0', envelope->method.len)) {
 		err_set(&err, ERR_USAGE, "no such method");
 		peer_refuse(&relay->peer, envelope, RPC_NO_METHOD, &err);

@@ -6,8 +6,8 @@
  * If such mistakes were ignored, a misspelt key could give an agent more rights than its owner
  * wanted.
  *
- * No text of the file becomes an option of a program by accident: names, targets and paths never
- * begin with '-', and sshargv.h checks the list of options of ssh.
+ * No text of the file becomes an option of a program by accident: names, targets and paths that
+ * begin with '-' are refused, and sshargv.h checks the list of options of ssh.
  */
 #pragma once
 #include "core/arena.h"

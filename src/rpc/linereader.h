@@ -37,7 +37,7 @@ void linereader_add(struct linereader *reader, struct str bytes);
 /* Declare that the stream has ended. */
 void linereader_end(struct linereader *reader);
 /*
- * Get the next line.  The line is valid until bytes are added.  The byte behind the line is the
- * first byte of its end, or NUL if the stream has ended without one.
+ * Get the next line.  The line is valid until bytes are added.  The byte behind the line is the CR
+ * or LF that ends the line, or NUL at the end of the stream.
  */
 enum linereader_found linereader_next(struct linereader *reader, struct str *line);

@@ -10,7 +10,7 @@
 
 struct outbox {
 	int fd;     /* borrowed */
-	int direct; /* the same pipe, opened again without blocking; -1: none */
+	int direct; /* if fd is a pipe: the pipe, opened again without blocking; else -1 */
 	enum outbox_kind { OUTBOX_FILE, OUTBOX_PIPE, OUTBOX_SOCKET } kind;
 	struct buf buf;
 	size_t sent;

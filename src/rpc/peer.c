@@ -151,7 +151,10 @@ static int wait_ready(struct pollfd *fds, size_t n, int64_t wake)
 	return ppoll(fds, n, wake == INT64_MAX ? NULL : &timeout, NULL);
 }
 
-/* Wait until a descriptor is ready or the time 'wake' has come.  Then read, and call 'handle'. */
+/*
+ * Wait until a descriptor is ready, or until the time that face->poll has set.  Then read a piece
+ * of input if 'more' is set, and call face->handle.
+ */
 static int serve_once(struct peer *peer, bool more, struct err *err)
 {
 	struct pollfd fds[PEER_POLLS_MAX + 2];

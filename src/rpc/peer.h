@@ -28,7 +28,10 @@ enum peer_load {
 struct peer_face {
 	/* Take a request other than "$/cancel".  The request is valid during the call. */
 	void (*request)(void *arg, const struct envelope *request);
-	/* Answer the requests that have this id with an error.  Returns their number. */
+	/*
+	 * Stop the requests that have this id.  Each gets an error as its reply.  Returns their
+	 * number.
+	 */
 	size_t (*cancel)(void *arg, struct str id);
 	enum peer_load (*load)(const void *arg);
 	/*

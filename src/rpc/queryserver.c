@@ -3,7 +3,7 @@
 #include "rpc/crew.h"
 #include "rpc/peer.h"
 
-/* No request is read while one of these limits of waiting jobs or bytes is reached. */
+/* No request is read while this many jobs wait, or while the waiting jobs have this many bytes. */
 #define QUEUE_JOBS_MAX 1024
 #define QUEUE_BYTES_MAX ((size_t)4 << 20)
 

@@ -22,8 +22,9 @@ static bool is_setting(const char *text)
 }
 
 /*
- * Check an option.  It may have several letters, as in "-4C".  A letter with an argument comes
- * last, as in "-4p22".
+ * Returns the reason why an option cannot be used, or NULL.  *wants_next becomes true if the next
+ * item is the argument of the option.  An option may have several letters, as in "-4C".  A letter
+ * with an argument comes last, as in "-4p22".
  */
 static const char *refuse_option(const char *option, bool *wants_next)
 {

@@ -32,14 +32,14 @@ const char *const *sshargv_make(
 const char *sshargv_quote(const struct param_texts *arguments, struct arena *arena);
 
 /*
- * Add the arguments of an agent: "query", then the options for restores that the hosts file gives,
- * and then the arguments in 'further'.
+ * Add the arguments of an agent: "query", then "--allow-restore PATH" for each directory in which
+ * the hosts file allows restores, and then the arguments in 'further'.
  */
 void sshargv_options(const struct hosts_host *host, const struct param_texts *further,
 	struct arena *arena, struct param_texts *argv);
 /*
- * Add the program and its arguments as sshargv_options does.  If hosts.toml asks for sudo, "sudo -n
- * --" comes first.
+ * Add the program, and then the arguments that sshargv_options adds.  If hosts.toml asks for sudo,
+ * "sudo -n --" comes first.
  */
 void sshargv_agent(const struct hosts_host *host, const char *program,
 	const struct param_texts *further, struct arena *arena, struct param_texts *argv);
