@@ -94,8 +94,8 @@ static bool does_count(const struct bundle_file *recorded, const struct bundle_f
 }
 
 /*
- * Compare the states that the two runs have left at one path.  The member 'file' of one of them may
- * be NULL.
+ * Compare the states that the two runs have left at one path.  The member 'file' is NULL for a run
+ * that did not use the path.
  */
 static int compare_path(const struct end *recorded, const struct end *replayed,
 	const struct replay_options *options, struct replay *replay, struct err *err)

@@ -3,7 +3,8 @@
  *
  * The steps of replay_place_enter must have this order:
  *
- * 1. Mounts are made private before anything is mounted, so that no mount is seen outside.
+ * 1. Mounts are made private before anything is mounted, so that no mount is seen outside the
+ *    namespace.
  * 2. /proc, /dev, /sys and the temporary directory are copied before everything is made read-only.
  *    The copies stay writable, and are mounted in their places afterwards.
  * 3. All lower directories are opened before any of them is covered.  A lower directory may be on a

@@ -190,7 +190,7 @@ static int run_engine(struct session *session, struct err *err)
 	return r;
 }
 
-/* The saved contents are lost.  Remove all references to them from the records. */
+/* Remove all references to saved contents from the records, since the contents are lost. */
 static void forget_blobs(struct session *session, const struct err *why)
 {
 	reasons_add(session->reasons, "contents could not be saved: %s", why->text);

@@ -47,7 +47,7 @@ struct trace_result {
 	int exit_status; /* exit status of the command, as shells report it */
 	bool complete;
 	const char *first_reason; /* why the bundle is incomplete; NULL: the bundle is complete */
-	const char *instead;      /* path of the bundle, if a file had the name in 'output' */
+	const char *instead;      /* path of the bundle if the path 'output' was taken, else NULL */
 	struct err unsaved;       /* why the bundle was not written; code 0: it was written */
 	struct arena arena;       /* memory of the texts above */
 };

@@ -54,8 +54,8 @@
 #define BUNDLE_BLOBS "blobs.parquet"
 #define BUNDLE_MANIFEST_MAX ((size_t)1 << 30)
 /*
- * Maximum number of bytes of one record.  All members of a manifest except the files and the
- * processes together have the same limit.
+ * Maximum number of bytes of one record.  The same limit holds for all members of a manifest
+ * together, without the files and the processes.
  */
 #define BUNDLE_PART_MAX ((size_t)64 << 20)
 #define BUNDLE_FILES_MAX ((size_t)4 << 20)
@@ -97,7 +97,7 @@ enum bundle_type {
 };
 #define BUNDLE_TYPES (BUNDLE_BLOCK + 1)
 
-/* Bits for the members that are recorded of a state.  Members without their bit are zero. */
+/* Bits for the members of a state that are recorded.  A member whose bit is not set is zero. */
 enum bundle_has {
 	BUNDLE_HAS_MODE = 1 << 0,
 	BUNDLE_HAS_MTIME = 1 << 1, /* the time may be in whole seconds */

@@ -44,7 +44,7 @@ static bool is_content_shared(const struct bundle_file *file)
 
 /*
  * Open only the objects of a repository.  This works even if the work tree has been removed, since
- * all work trees of a repository share one directory with the objects.
+ * the objects are in a directory that all work trees of the repository use.
  */
 static struct git *open_common(const struct bundle *bundle, struct str root)
 {

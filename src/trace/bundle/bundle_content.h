@@ -18,8 +18,8 @@ int bundle_content(struct bundle *bundle, const struct bundle_file *file, enum b
 int bundle_content_exists(struct bundle *bundle, const struct bundle_file *file,
 	enum bundle_side side, struct err *err);
 /*
- * Returns the number of the table's row that has a content, or UINT64_MAX if the content is not in
- * the table.  Callers use this number to read contents in the order of the table.
+ * Returns the index of the table's first row for the content, or UINT64_MAX if the content is not
+ * in the table.  Callers use the index to read contents in the order of the table.
  */
 uint64_t bundle_content_place(
 	struct bundle *bundle, const struct bundle_file *file, enum bundle_side side);

@@ -15,7 +15,7 @@
 #include "core/jsonread.h"
 #include "core/str.h"
 
-/* The values that the following functions return are valid as long as the object. */
+/* The values that the following functions return are valid as long as the object exists. */
 int bundle_member_str(
 	const struct jsonread *object, const char *name, struct str *value, struct err *err);
 int bundle_member_bool(
@@ -32,9 +32,9 @@ int bundle_member_hash(
 /*
  * The values that the following functions return are copies in the arena.  If bytes are not UTF-8,
  * the manifest has them twice: as text in the member called name, and as base64 in the member
- * called coded_name.  Then the base64 is decoded.  For a list of strings, coded_name is a second
- * list of the same length, with the base64 of each string.  coded_name is NULL for strings that are
- * always UTF-8.
+ * called coded_name.  Then the base64 is decoded.  For a list of strings, the member called
+ * coded_name is a second list of the same length, with the base64 of each string.  coded_name is
+ * NULL for strings that are always UTF-8.
  */
 int bundle_member_strings(struct arena *arena, const struct jsonread *object, const char *name,
 	const char *coded_name, size_t max, struct str **list, size_t *count, struct err *err);

@@ -405,8 +405,8 @@ static void add_member(struct buf *object, struct str key, struct str value)
 }
 
 /*
- * Read all members except the files and the processes.  The caller has gathered these members in
- * the text object, to read them last, since the members of a manifest may come in any order.
+ * Read all members except the files and the processes.  They are read last: the members of a
+ * manifest may come in any order, so the caller has gathered these members in the buffer 'object'.
  */
 static int read_gathered(
 	struct bundle *bundle, struct str text, struct buf *object, struct err *err)

@@ -28,8 +28,8 @@ int digest_fd(int fd, struct hash *hash)
 }
 
 /*
- * Add the blocks in the buffer 'bytes' to the stream.  The first byte has the position 'offset' in
- * the file, where a block begins.  The last block may be short.
+ * Add the blocks in the buffer 'bytes' to the stream.  'offset' is the position of the first byte
+ * in the file.  A block of the file must begin there.  The last block may be short.
  */
 static void add_blocks(struct hash_stream *stream, char *bytes, size_t len, uint64_t offset)
 {

@@ -27,8 +27,8 @@ bool digest_has_holes(int fd);
 #define DIGEST_FIRST 512 /* the digest of a manifest is within this many bytes from its start */
 
 /*
- * Find the text 'digits' in the first bytes of a manifest.  *at is set to the position of the text.
- * Returns false if the bytes do not contain it.
+ * Find the text 'digits' in 'first', the first bytes of a manifest.  *at is set to the position of
+ * the text.  Returns false if the text is not there.
  */
 bool digest_find(struct str first, struct str digits, size_t *at);
 /*

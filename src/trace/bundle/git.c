@@ -188,8 +188,8 @@ static int open_head(struct git *git)
 }
 
 /*
- * Note the mtime of the index file before the index is read.  If the index is replaced in between,
- * the new entries count as racy, which is safe.
+ * Record the mtime of the index file before the index is read.  If the index is replaced in
+ * between, the new entries count as racy, which is safe.
  */
 static void note_index_time(struct git *git)
 {
@@ -252,7 +252,7 @@ static void forget_settings(void)
 }
 
 /*
- * Check that the work tree is the directory root.  The setting core.worktree may name another
+ * Check that the work tree is the directory 'root'.  The setting core.worktree may name another
  * directory as the work tree.
  */
 static bool is_work_tree_at_root(const struct git *git)

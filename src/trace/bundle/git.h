@@ -1,8 +1,8 @@
 /*
  * git - the state of files in a git repository, found with libgit2.
  *
- * libgit2 is loaded when it is first needed (core/library.h), so that other commands do not pay for
- * it.  The loaded library must have the soname of the headers that strata was built with.  In a
+ * libgit2 is loaded when it is first needed (core/library.h), so that only commands that use it pay
+ * for it.  The loaded library must have the soname of the headers that strata was built with.  In a
  * build with LIBRARY_NONE, opening a repository fails with ERR_UNSUPPORTED.
  *
  * Nothing is written.  The configuration of a repository may name programs: hooks, external filters
@@ -21,10 +21,10 @@
 struct git;
 
 /*
- * Open the repository whose work tree is the directory root, an absolute path.  This directory must
- * contain .git as a directory or file.  Returns NULL on failure.  The error is ERR_NOT_FOUND if
- * there is no repository, if the repository is bare, or if its work tree is another directory.  The
- * error is ERR_UNSUPPORTED if libgit2 cannot read the repository.
+ * Open the repository whose work tree is the directory at the absolute path 'root'.  This directory
+ * must contain .git as a directory or file.  Returns NULL on failure.  The error is ERR_NOT_FOUND
+ * if there is no repository, if the repository is bare, or if its work tree is another directory.
+ * The error is ERR_UNSUPPORTED if libgit2 cannot read the repository.
  */
 struct git *git_open(const char *root, struct err *err);
 /*
@@ -46,7 +46,7 @@ const char *git_head(const struct git *git);
 
 struct git_file {
 	bool tracked; /* the index has an entry for the file */
-	/* the file is tracked and differs from the index, or the index differs from HEAD */
+	/* tracked, and either the file differs from the index, or the index from HEAD */
 	bool dirty;
 	bool ignored;          /* the file is not tracked, and an ignore rule matches its path */
 	char oid[GIT_OID_HEX]; /* object id of the content in the index; empty if there is none */

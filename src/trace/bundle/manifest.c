@@ -16,7 +16,7 @@
 #include "core/when.h"
 #include "trace/bundle/digest.h"
 
-/* approximate number of bytes of text in a chunk, which one thread writes */
+/* approximate number of bytes of text in a chunk; one thread writes the whole chunk */
 #define CHUNK_BYTES ((size_t)128 << 10)
 #define SEND_BYTES ((size_t)1 << 20)
 #define STATE_BYTES 256 /* estimated bytes of a state in the text, without names and attributes */
@@ -52,8 +52,8 @@ static void write_base64(struct json *out, const char *key, struct str bytes)
 }
 
 /*
- * Write a member with a text.  If the text is not UTF-8, its base64 is also written, as the member
- * bytes_key.  With NULL as bytes_key, the base64 is left out.
+ * Write a member with a text.  If the text is not UTF-8, a second member, called bytes_key, gets
+ * its base64.  If bytes_key is NULL, the base64 is left out.
  */
 static void write_text(struct json *out, const char *key, const char *bytes_key, struct str text)
 {
@@ -466,8 +466,8 @@ static void write_all(struct json *out, const struct manifest *manifest)
 struct target {
 	int fd;
 	/*
-	 * numbers of bytes: those written to the file, and those of them that the disk was asked to
-	 * write
+	 * 'written' is the number of bytes written to the file, and 'sent' is how many of these the
+	 * disk was asked to write
 	 */
 	uint64_t written, sent;
 	int error; /* errno of the first failed write; 0: none */

@@ -21,10 +21,10 @@ struct manifest {
 	const char *start_cwd;
 	const char *engine;
 	int64_t started_at, ended_at;
-	const struct record *records; /* all records, linked by next */
+	const struct record *records; /* all records, linked by 'next' */
 	struct record *const *files;  /* the records to be listed, sorted by path */
 	size_t n_files;
-	const struct repository *repositories; /* linked by next */
+	const struct repository *repositories; /* linked by 'next' */
 	const struct process *processes;
 	size_t n_processes;
 	/* renamed files, and removed files, that have no record */

@@ -2,10 +2,10 @@
  * outdir - the directory of a bundle.  It is made with a temporary name in the parent directory,
  * and gets its final name when all files are in it.
  *
- * While the command runs, no file of the bundle has a name, so the command cannot remove any.  (On
- * a file system without O_TMPFILE, the table has a temporary name.)  If the command has removed the
- * parent directory, it is made again.  If the name of the bundle is taken, a number is added to the
- * name.
+ * While the command runs, no file of the bundle has a name, so the command cannot remove such a
+ * file.  (On a file system without O_TMPFILE, the table has a temporary name.)  If the command has
+ * removed the parent directory, the parent directory is made again.  If the name of the bundle is
+ * taken, a number is added to the name.
  */
 #pragma once
 #include "core/err.h"

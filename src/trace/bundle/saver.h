@@ -40,8 +40,8 @@ struct saver_job {
 };
 
 /*
- * Returns a new saver.  dirfd is borrowed.  The table is made for the first row, as a file without
- * a name on the file system of dirfd.
+ * Returns a new saver.  dirfd is borrowed.  The table is a file without a name on the file system
+ * of dirfd.  The saver makes it when the first row has to be written.
  */
 struct saver *saver_new(
 	int dirfd, enum pqwrite_codec codec, struct reasons *reasons, struct err *err);
@@ -60,7 +60,7 @@ void saver_wait_all(struct saver *saver);
 int saver_fd(const struct saver *saver);
 void saver_ask(struct saver *saver, uint64_t number);
 
-/* Copy a content from the spool file into the table.  All jobs must be done. */
+/* Copy a content from the spool file into the table.  To be called when all jobs are done. */
 void saver_unspool(struct saver *saver, const char *key, struct filestate *state);
 /* Complete the table if it has rows.  If the result is negative, the table has been removed. */
 int saver_finish(struct saver *saver, struct err *err);

@@ -4,7 +4,7 @@
  *
  * A program is made by calls of C functions, each of which adds one instruction.  So strata is
  * built without clang and libbpf, and adapts each program to its maps and to the machine.  A jump
- * leads forward to a label.
+ * can only lead forward: its label is placed after the jump.
  */
 #pragma once
 #include <linux/bpf.h>

@@ -3,7 +3,8 @@
 #include "core/when.h"
 
 /*
- * how long the other processes of a command in an environment may go on after the command has ended
+ * how long other processes may go on after the first process of the command has ended; only for a
+ * command in an environment
  */
 #define GRACE_MS 200
 

@@ -22,8 +22,8 @@
  *
  * 1. A call that has stopped goes on only after the observer has examined the call, and after the
  *    saver has done the job whose number the observer returned.
- * 2. Calls that have passed are shown to the observer before the next call that has stopped is
- *    shown, and before that call goes on.
+ * 2. All calls that have passed are shown to the observer before a call that has stopped is shown,
+ *    and again before the stopped call goes on.
  * 3. Every call that was taken from the kernel is answered, by the guardian if strata is killed.
  */
 #pragma once
@@ -74,8 +74,8 @@ struct engine {
 };
 
 /*
- * Note that the first process of the command has ended.  Engines call this function.  Other
- * processes of the command may still be running.
+ * To be called by an engine when the first process of the command has ended.  Other processes of
+ * the command may still be running.
  */
 void engine_ended(struct engine_run *run, int status);
 /*

@@ -3,11 +3,11 @@
  * syscalls.c stops its thread until strata answers that the call may go on.
  *
  * The kernel wakes strata on the processor that made the call, and then wakes the calling thread on
- * the same processor.  So a stop takes a fraction of the time that it takes with ptrace.  This
- * works only while a thread of strata waits in the kernel for the next call.  So one thread, the
- * server, does nothing but take calls, show them to the observer and answer them.  (One server for
- * each processor was no faster: the servers had to take turns, and found the data in the cache of
- * another processor.)
+ * the same processor.  So a stop takes a fraction of the time that it takes with ptrace.  The
+ * kernel can do this only while a thread of strata waits in the kernel for the next call.  So one
+ * thread, the server, does nothing but take calls, show them to the observer and answer them.  (One
+ * server for each processor was no faster: the servers had to take turns, and found the data in the
+ * cache of another processor.)
  *
  * The engine bpf also uses this code, with run->passing set.  In that engine a call that changes
  * nothing does not stop its thread, and eBPF programs put the call into a ring.  strata reads the
@@ -39,12 +39,12 @@
 #include "trace/engine/filter.h"
 #include "trace/engine/guardian.h"
 
-/* signal that interrupts the server in the kernel; its default action is to be ignored */
+/* signal that interrupts the server in the kernel; by default, a process ignores it */
 #define WAKE SIGURG
 
 #define STOP_PAUSE_US 100
 #define SLICE_NS 100000
-/* a process that alone has made calls for this long takes turns with no other process */
+/* a process that has been the only caller for this long does not take turns with another */
 #define TURN_NS WHEN_MS
 
 /* A call that is held until the saver has done a job. */
@@ -90,7 +90,8 @@ static void wake_on_our_processor(const struct notify *notify, bool here)
 }
 
 /*
- * Note which process makes a call.  Returns true if several processes make calls in turn.
+ * Record which process makes the present call.  Returns true if several processes make calls in
+ * turn.
  *
  * A process that is woken on the server's processor stays on that processor.  This is best for a
  * single process that makes many calls.  But if several processes compute between their calls, all
@@ -118,7 +119,7 @@ static void answer_on_any_processor(
 	wake_on_our_processor(notify, true);
 }
 
-/* Record for the guardian which calls have no answer yet.  The caller holds the mutex. */
+/* Record for the guardian which calls have no answer yet.  The caller must hold the mutex. */
 static void note_taken(struct notify *notify, uint64_t newest)
 {
 	struct guardian_taken *taken = notify->guardian.taken;
@@ -150,7 +151,7 @@ static void see_passed_event(void *arg, const struct passing_event *event)
 		observer_see_success(observer, passed.call.tid, (int)event->result, event->closes);
 }
 
-/* Show all events in the ring to the observer.  The caller holds the mutex. */
+/* Show all events in the ring to the observer.  The caller must hold the mutex. */
 static void see_all_passed(struct notify *notify)
 {
 	if (notify->run->passing)
@@ -216,8 +217,8 @@ static void *server_thread(void *arg)
 	while (!notify->over) {
 		memset(request, 0, notify->request_size);
 		/*
-		 * The call fails if the caller was killed, if the signal WAKE has arrived, or if no
-		 * process with the filter is left.
+		 * The ioctl fails if the calling thread was killed, if the signal WAKE has arrived,
+		 * or if no process with the filter is left.
 		 */
 		if (ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_RECV, request) < 0) {
 			if (errno != EINTR)
@@ -284,8 +285,8 @@ static void answer_held(struct notify *notify)
 }
 
 /*
- * Show all events in the ring to the observer.  If 'ended' is set, the observer also notes the
- * processes that have ended.
+ * Show all events in the ring to the observer.  If 'ended' is set, the observer also records which
+ * processes have ended.
  */
 static void see_ring(struct notify *notify, bool ended)
 {
@@ -391,7 +392,8 @@ static int serve_command(struct notify *notify, struct err *err)
 		watch_until_end(notify);
 		stop_server(notify);
 		/*
-		 * Answer the calls that were taken from the kernel, because the server has ended.
+		 * The server has ended.  So this thread answers the calls that the server has taken
+		 * from the kernel.
 		 */
 		if (notify->run->saver)
 			saver_wait_all(notify->run->saver);

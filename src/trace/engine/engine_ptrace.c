@@ -171,9 +171,9 @@ static void kill_all(struct engine_run *run, const struct traced *traced, const 
 }
 
 /*
- * Wait for an event, with the results of waitpid.  Returns 0 if there is no event yet.  If the
- * command has ended, and there is a reason not to wait for its other processes (engine_why_leave),
- * these processes are killed.
+ * Wait for an event.  The result and *status are those of waitpid; the result is 0 if there is no
+ * event yet.  If the command has ended, and there is a reason not to wait for its other processes
+ * (engine_why_leave), these processes are killed.
  */
 static pid_t wait_for_event(struct engine_run *run, const struct traced *traced, int *status)
 {

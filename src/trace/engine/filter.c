@@ -36,8 +36,8 @@ static void add_call(struct program *program, const struct syscalls_call *call, 
 	bool unless = call->unless != SYSCALLS_NONE;
 	ADD(program, BPF_IF_EQUAL(call->nr, 0, 4));
 	/*
-	 * Load the lower half of the argument, which has all flags.  On a little-endian machine,
-	 * the lower half comes first.
+	 * Load only the lower half of the argument: all flags are there.  On a little-endian
+	 * machine, the lower half comes first.
 	 */
 	ADD(program, BPF_LOAD(args[unless ? call->unless : call->only]));
 	ADD(program, BPF_IF_ANY(call->bits, !unless, unless));

@@ -41,7 +41,7 @@ void launch_init(struct launch *launch);
 typedef int launch_prepare(void *arg);
 
 /*
- * Check that this process can install a filter with this action.  A forked child calls filter_try.
+ * Check that this process can install a filter with this action, by filter_try in a forked child.
  */
 int launch_try(uint32_t action, struct err *err);
 
@@ -75,7 +75,7 @@ void launch_forward_end(void);
 /* Whether strata has received a signal such as SIGTERM since launch_forward_end was called. */
 bool launch_is_told_to_end(void);
 /*
- * Stop this process as well.  A signal from the terminal has stopped the child, but the shell waits
- * for this process.  When this process is continued, it continues the child.
+ * If a signal from the terminal has stopped the child, stop this process as well, since the shell
+ * waits for this process.  When this process is continued, it continues the child.
  */
 void launch_stop_along(const struct launch *launch, int sig);

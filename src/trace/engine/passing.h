@@ -38,8 +38,8 @@ int passing_join(const struct passing *passing);
 /* Attach the programs to their tracepoints. */
 int passing_attach(struct passing *passing, struct err *err);
 /*
- * Returns a descriptor that becomes readable when the ring fills.  It then stays readable until
- * passing_wakes is called.
+ * Returns a descriptor that becomes readable when many events in the ring are unread.  The
+ * descriptor then stays readable until passing_wakes is called.
  */
 int passing_fd(const struct passing *passing);
 void passing_wakes(const struct passing *passing);

@@ -30,7 +30,9 @@ static const int arg_at[6] = { 56, 48, 40, 0, 16, 8 };
 static const int arg_at[6] = { 0, 8, 16, 24, 32, 40 };
 #endif
 
-/* Offset of an argument in the context of a raw tracepoint, which is an array of the arguments. */
+/*
+ * Offset of an argument in the context of a raw tracepoint.  The context is an array of arguments.
+ */
 #define ARG(n) ((n) * (int)sizeof(uint64_t))
 
 #define TASK(member) (int)offsetof(struct passing_task, member)

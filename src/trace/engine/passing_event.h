@@ -77,7 +77,7 @@ struct passing_counts {
 	uint64_t pending; /* number of threads with work pending */
 };
 
-/* Indexes in 'args' of constants, which stand for arguments that a call does not have. */
+/* Indexes of constants in 'args'.  They stand for arguments that a call does not have. */
 enum { PASSING_ARG_CWD = 6, PASSING_ARG_ZERO = 7, PASSING_ARG_MASK = 7 };
 
 enum passing_pending {

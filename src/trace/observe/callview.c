@@ -31,8 +31,8 @@ static void note_link(void *arg, struct pathmap_entry *link)
 }
 
 /*
- * Strata may not look into this process: the process is not dumpable, and strata does not run as
- * root.
+ * To be called when strata may not look into the calling process: the process is not dumpable, and
+ * strata does not run as root.
  */
 void callview_add_closed_reason(struct callview *view)
 {
@@ -132,8 +132,9 @@ static void add_gone_reason(struct callview *view, struct str path)
 
 /*
  * Whether the thread is the only one of its process.  If so, no other thread can have closed a
- * descriptor that the thread has used in a path.  Two processes share descriptors if one was made
- * with CLONE_FILES.  This case is ignored, because no known program does this.
+ * descriptor that the thread has used in a path.  A process may also share its descriptors with
+ * another process (CLONE_FILES).  This case is ignored, because no known program makes such
+ * processes.
  */
 static bool is_only_thread(pid_t tid)
 {
@@ -176,9 +177,9 @@ static const struct callview_last *last_of(const struct callview_shared *shared,
 }
 
 /*
- * Give the walk the descriptor and the file that the last passed call of the thread has opened.  If
- * the thread has closed no descriptor between that call and the present call, the descriptor still
- * had this file when the present call was made.  By now the descriptor may be closed.
+ * Tell the walk which descriptor and file the last passed call of the thread has opened.  If the
+ * thread has closed no descriptor between that call and the present call, the descriptor still had
+ * this file when the present call was made.  By now the descriptor may be closed.
  */
 static void use_last_opened(const struct callview *view, struct pathmap_walk *walk)
 {

@@ -151,8 +151,8 @@ size_t callview_defer(const struct callview_shared *shared, const struct tracee 
 	struct deferred_call *deferred);
 /*
  * Fill *deferred for a call that has passed.  Returns the size of the filled part.  If the path is
- * relative and its base is not known, *lacks_base is set.  The caller then holds the backlog and
- * calls callview_find_base.
+ * relative and its base is not known, *lacks_base is set.  The caller must then hold the backlog
+ * and call callview_find_base.
  */
 size_t callview_defer_passed(const struct callview_shared *shared, const struct tracee *tracee,
 	const struct passed_call *passed, const struct syscalls_call *about,

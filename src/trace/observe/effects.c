@@ -42,8 +42,8 @@ static void note_first(struct callview *view, unsigned ops)
 }
 
 /*
- * Note that the call makes or removes a name.  The directory of the name changes.  Afterwards the
- * name leads to another file, or to none.
+ * Record that the call makes or removes a name.  The call also changes the directory that contains
+ * the name.  Afterwards the name leads to another file, or to none.
  */
 static void note_name_change(struct callview *view, struct pathmap_entry *entry)
 {
@@ -63,7 +63,7 @@ static void note_name_change(struct callview *view, struct pathmap_entry *entry)
 }
 
 /*
- * Note that a directory appears or disappears.  All names below it then appear or disappear, too.
+ * Record that a directory appears or disappears.  All names below it then appear or disappear, too.
  */
 static void note_directory_change(struct callview *view)
 {
@@ -137,7 +137,7 @@ static void note_open_existing(
 }
 
 /*
- * Note that the file of the entry does not exist.  If another thread makes the file before the
+ * Record that the file of the entry does not exist.  If another thread makes the file before the
  * kernel executes the call, the call finds the file after all.
  */
 static void note_missing(struct callview *view, struct pathmap_entry *entry, unsigned ops)
@@ -147,8 +147,9 @@ static void note_missing(struct callview *view, struct pathmap_entry *entry, uns
 }
 
 /*
- * Whether the call only reads the file, and the file need not be examined again.  Either the file
- * is ignored, or the command has read it before, so that its state and content are kept already.
+ * Whether the call only reads the file, and the file need not be examined again.  This is true if
+ * the file is ignored, and also if the command has read the file before, since its state and
+ * content are then kept already.
  */
 static bool is_read_again(
 	const struct recorder *recorder, const struct pathmap_entry *entry, unsigned flags)
@@ -220,7 +221,7 @@ static void note_removal(struct callview *view)
 }
 
 /*
- * Note that one path is renamed to another.  The file is saved before the call goes on, since the
+ * Record that one path is renamed to another.  The file is saved before the call goes on, since the
  * command may afterwards write to the file under its new name.
  */
 static void note_move(struct callview *view, struct pathmap_entry *from, struct pathmap_entry *to,
@@ -333,7 +334,7 @@ void effects_note_execution(struct callview *view, struct pathmap_entry *entry)
 
 	note_program(view, entry);
 	/*
-	 * The kernel opens the interpreter of a script and the loader of a program itself, so no
+	 * The kernel itself opens the interpreter of a script and the loader of a program, so no
 	 * call names these files.
 	 */
 	for (int i = 0; i < INTERPRETERS_MAX; i++) {
@@ -392,8 +393,8 @@ static void note_execute(struct callview *view)
 }
 
 /*
- * Note that a process asks for permission events.  Every file that strata opens would then wait for
- * permission from this process, while this process waits for strata.
+ * Record that a process asks for permission events.  Every file that strata opens would then wait
+ * for permission from this process, while this process waits for strata.
  */
 static void note_permit(struct callview *view)
 {
@@ -407,7 +408,7 @@ static void note_permit(struct callview *view)
 }
 
 /*
- * Note that a thread or a process ends.  The exit status of a process is the exit status of its
+ * Record that a thread or a process ends.  The exit status of a process is the exit status of its
  * first thread.
  */
 static void note_exit(struct callview *view)

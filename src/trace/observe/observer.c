@@ -64,8 +64,8 @@ static void check_mounts(struct observer *observer, struct tracee *tracee)
 }
 
 /*
- * Hold the backlog, so that this thread may use the path map and the records.  The last call of the
- * tracee is over now, so the names that this call has changed are settled.
+ * Hold the backlog, so that this thread may use the path map and the records.  The tracee has begun
+ * its next call, so its last call is over: settle the names that the last call has changed.
  */
 static void hold_names(struct observer *observer, struct tracee *tracee)
 {
@@ -136,9 +136,9 @@ static void add_missed_reason(const struct observer *observer, const struct reco
 }
 
 /*
- * Note that a thread has opened a file that did not exist when strata examined it.  If an examined
- * call has removed the file in between, the state and the content of the file are known.  Otherwise
- * the bundle becomes incomplete.
+ * Record that a thread has opened a file that did not exist when strata examined the path.  If an
+ * examined call has removed the file in between, the state and the content of the file are known.
+ * Otherwise the bundle becomes incomplete.
  */
 static void note_found_file(struct observer *observer, const struct callview_last *last)
 {
@@ -194,8 +194,8 @@ static void see_deferred(void *arg, const void *item)
 /*
  * Whether the call can be deferred.  The call must change nothing.  The previous call of its thread
  * must have changed no name, since a changed name is settled only when the thread makes its next
- * call.  If most of the recent names were known, no call is deferred: to note another use of a
- * known name takes less time than to defer the call.
+ * call.  If most of the recent names were known, no call is deferred: recording another use of a
+ * known name takes less time than deferring the call.
  */
 static bool can_defer(const struct observer *observer, const struct tracee *tracee,
 	const struct traced_call *call, const struct syscalls_call *about)
@@ -454,8 +454,8 @@ void observer_starts(struct observer *observer, pid_t pid, char *const *argv)
 }
 
 /*
- * Note a file that the command inherits open for writing, for example a log file.  Other processes
- * may also write to it.
+ * Record a file that the command inherits open for writing, for example a log file.  Other
+ * processes may also write to it.
  */
 static void inherit_writable(struct recorder *recorder, struct pathmap_entry *entry)
 {
@@ -474,8 +474,8 @@ static bool is_same_file(const struct statx *a, const struct statx *b)
 }
 
 /*
- * Record a file to which, or from which, a standard stream of the command is redirected.  It is
- * recorded as if the command had opened it.
+ * Record the file of a descriptor with which the command is started, such as a redirected standard
+ * stream.  The file is recorded as if the command had opened it.
  */
 void observer_inherits(struct observer *observer, int fd)
 {
@@ -495,8 +495,8 @@ void observer_inherits(struct observer *observer, int fd)
 			"path is too long to be known",
 			fd);
 	/*
-	 * If strata runs inside an environment, the kernel may report a path of the host.  Inside,
-	 * this path may lead to another file.
+	 * If strata runs inside an environment, the kernel may report a path of the host.  Inside
+	 * the environment, this path may lead to another file.
 	 */
 	if (len <= 0 || *path != '/' || at_abs_stat(path, &named) < 0 ||
 		!is_same_file(&stx, &named)) {

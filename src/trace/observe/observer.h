@@ -1,9 +1,9 @@
 /*
  * observer - turns system calls into records.  This header describes the folder trace/observe.
  *
- * An engine shows the observer every call before the kernel executes the call.  Files that the call
- * will change are saved first.  The observer is not told whether the call succeeds.  The state of
- * the files afterwards usually shows this.
+ * An engine shows the observer every call.  A call that may change something is shown before the
+ * kernel executes it, and the files that it will change are saved first.  The observer is rarely
+ * told whether a call has succeeded.  The state of the files afterwards usually shows this.
  *
  *	observer.c    decides when a call is examined: at once, or while the program goes on
  *	syscalls.c    the table of calls: which arguments are paths, and what kind of call it is
@@ -51,12 +51,12 @@ void observer_init(struct observer *observer, struct recorder *recorder, struct 
 	struct reasons *reasons);
 void observer_release(struct observer *observer);
 /*
- * Note that the process pid is about to execute the command argv.  The program is looked up now,
- * because strata may later be refused to look into the process: the process may change its user id
- * before it executes the command.
+ * Record that the process pid is about to execute the command argv.  The program is looked up now,
+ * because strata may not be allowed to look into the process later: the process may change its user
+ * id before it executes the command.
  */
 void observer_starts(struct observer *observer, pid_t pid, char *const *argv);
-/* Note that the command is started with the descriptor fd. */
+/* Record that the command is started with the descriptor fd. */
 void observer_inherits(struct observer *observer, int fd);
 /*
  * Examine a call that has stopped.  Returns the number of the saver's job that must be done before
@@ -69,8 +69,8 @@ uint64_t observer_see(struct observer *observer, const struct traced_call *call)
  */
 void observer_see_passed(struct observer *observer, const struct passed_call *passed);
 /*
- * Note that the last passed call of a thread has succeeded with this result.  The parameter closes
- * is the value of passing_event.closes at that time.
+ * Record that the last passed call of a thread has succeeded with this result.  The parameter
+ * closes is the value of passing_event.closes at that time.
  */
 void observer_see_success(struct observer *observer, pid_t tid, int result, uint64_t closes);
 /*
@@ -78,7 +78,7 @@ void observer_see_success(struct observer *observer, pid_t tid, int result, uint
  * goes on.
  */
 void observer_catch_up(struct observer *observer);
-/* Note the processes that have ended.  To be called when tracees_fd is readable. */
+/* Record which processes have ended.  To be called when tracees_fd is readable. */
 void observer_reap(struct observer *observer);
 /*
  * End the observation after the last call.  Afterwards the path map and the recorder belong to the
@@ -86,7 +86,7 @@ void observer_reap(struct observer *observer);
  */
 void observer_finish(struct observer *observer);
 /*
- * Note the status with which the process of the command has ended.  To be called after
+ * Record the status with which the process of the command has ended.  To be called after
  * observer_finish.
  */
 void observer_ended(struct observer *observer, pid_t pid, int status);

@@ -17,9 +17,9 @@
 
 /*
  * A shortcut to the directory that was named last.  It speeds up programs that name many files of
- * one directory.  It has the text that led to the directory, and the entry at which the text began.
- * As long as no name changes, the same text leads to the same directory, so the names in the text
- * need not be looked up again.
+ * one directory.  'text' is the part of a path that led to the directory, and 'from' is the entry
+ * at which this part began.  As long as no name changes, the same text leads to the same directory,
+ * so the names in the text need not be looked up again.
  */
 struct shortcut {
 	struct buf text;
@@ -315,16 +315,15 @@ static void make_shortcut(struct pathmap *map, const struct pathmap_walk *walk,
 	shortcut->changes = map->changes;
 }
 
-/* Whether the name leads every process to the same file, now and at its next use. */
+/* Whether the name leads every process to the same file, now and when the name is used next. */
 static bool is_stable(const struct pathmap_entry *entry)
 {
 	return entry->kind != PATHMAP_UNKNOWN && !entry->unsettled && !entry->procfs;
 }
 
 /*
- * Whether the entry has one of the listed names, in the directory that /proc has for a process.
- * Strata does not notice when these links, or the links in "fd" and "map_files", get another
- * target.
+ * Whether the entry is in /proc and has one of the names in the list 'names', as in /proc/PID/cwd.
+ * Strata does not notice when such a link, or a link in "fd" or "map_files", gets another target.
  */
 static bool is_of_process(const struct pathmap_entry *entry)
 {
@@ -337,8 +336,8 @@ static bool is_of_process(const struct pathmap_entry *entry)
 }
 
 /*
- * Whether the names in a directory are numbers of descriptors.  Such a number is reused for other
- * files.
+ * Whether the names in a directory are numbers of descriptors.  Such a number may be reused for
+ * another file.
  */
 static bool is_of_descriptors(const struct pathmap_entry *entry)
 {

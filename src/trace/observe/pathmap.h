@@ -124,7 +124,7 @@ int pathmap_fd_of(const struct pathmap_entry *link, pid_t pid);
 bool pathmap_says_deleted(const char *text);
 
 /*
- * Forget the kinds of all names.  Called after a directory was renamed, since the names below it
- * now lead to other files.
+ * Forget the kinds of all names.  To be called after a directory was renamed, since the names below
+ * it now lead to other files.
  */
 void pathmap_forget(struct pathmap *map);

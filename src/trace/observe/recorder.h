@@ -10,8 +10,8 @@
  *	recorder_look.c     looks at files for the first time, on the thread of the look queue
  *	recorder_content.c  gives contents to the saver before they change
  *	recorder_move.c     follows files that are renamed or removed
- *	recorder_name.c     finds out whether the command or another process left the file that
- *	                    is at a path
+ *	recorder_name.c     finds out whether the file at a path is the result of the command or
+ *	                    of another process
  *	recorder_finish.c   looks at all files again when the command has ended
  */
 #pragma once
@@ -111,8 +111,8 @@ static inline struct record *recorder_find(
 	return entry->number < recorder->n_paths ? recorder->paths[entry->number].record : NULL;
 }
 /*
- * Note that the current process does the operations ops (bits of enum bundle_operation) to a path.
- * Returns the record of the path.  A missing record is made.
+ * Record that the current process does the operations ops (bits of enum bundle_operation) to a
+ * path.  Returns the record of the path.  A missing record is made.
  */
 struct record *recorder_note(struct recorder *recorder, struct pathmap_entry *entry, unsigned ops);
 /* Look at all files in the look queue now, since the next call may change one of them. */
@@ -122,11 +122,11 @@ void recorder_catch_up(struct recorder *recorder);
  * change without a call that strata sees.
  */
 void recorder_look_at_once(struct recorder *recorder);
-/* Note that a call is about to make or remove names in a directory. */
+/* Record that a call is about to make or remove names in a directory. */
 void recorder_names_change(struct recorder *recorder, struct pathmap_entry *directory);
 /* Whether the path exists now.  If the path exists, *stx is set. */
 bool recorder_exists(struct recorder *recorder, struct pathmap_entry *entry, struct statx *stx);
-/* Note that the path of 'to' is about to become another name of the file that 'from' names. */
+/* Record that the path of 'to' is about to become another name of the file of 'from'. */
 void recorder_link(struct recorder *recorder, struct record *from, struct record *to);
 
 /*
@@ -140,10 +140,10 @@ void recorder_content_keep(struct recorder *recorder, struct record *record);
  */
 uint64_t recorder_content_secure(struct recorder *recorder, struct record *record);
 /*
- * Prepare for a change of a file that is made under a name without a record, or through a
- * descriptor of a file without a name.  The change concerns all names of the file.  'content' is
- * set if the call may change the content, and not only the attributes.  Returns the number of a job
- * as recorder_content_secure does.
+ * Prepare for a change to a file: a change under a name that has no record, or through a descriptor
+ * when the file has no name.  The change concerns all names of the file.  'content' is set if the
+ * call may change the content, and not only the attributes.  Returns the number of a job as
+ * recorder_content_secure does.
  */
 uint64_t recorder_content_touch(struct recorder *recorder, const struct statx *stx, bool content);
 /*
@@ -162,7 +162,7 @@ bool recorder_content_is_written_unseen(
 
 /*
  * Begin to record that 'from', which has the state stx, is renamed to 'to'.  If 'exchange' is set,
- * 'to' is also renamed to 'from'.  The caller then calls recorder_move for each renamed path.
+ * 'to' is also renamed to 'from'.  The caller must then call recorder_move for each renamed path.
  */
 void recorder_move_begin(struct recorder *recorder, struct pathmap_entry *from,
 	const struct statx *stx, struct pathmap_entry *to, bool exchange);
@@ -180,8 +180,8 @@ uint64_t recorder_move_remove(
 	struct recorder *recorder, struct pathmap_entry *entry, const struct statx *stx);
 
 /*
- * Note that the current call makes a file at a path, moves a file with the state stx there, or
- * removes the file there.  The parameter name tells which of these three the call does.
+ * Record that the current call makes a file at a path, moves a file with the state stx there, or
+ * removes the file there.  'name' tells which of these three the call does.
  */
 void recorder_name_change(struct recorder *recorder, struct record *record, enum record_name name,
 	const struct statx *stx);

@@ -173,8 +173,8 @@ void recorder_content_keep(struct recorder *recorder, struct record *record)
 /* --- changes under other names --- */
 
 /*
- * Note the operations ops for all names of the file that have a record, and add the number of these
- * names to *count.  Returns the number of a job as recorder_content_secure does.
+ * Record the operations ops for all names of the file that have a record, and add the number of
+ * these names to *count.  Returns the number of a job as recorder_content_secure does.
  */
 static uint64_t touch_all_names(struct recorder *recorder, const struct statx *stx, bool content,
 	unsigned ops, size_t *count)

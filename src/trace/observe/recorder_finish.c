@@ -27,8 +27,8 @@ static bool is_same_file(const struct filestate *a, const struct filestate *b)
 }
 
 /*
- * Whether the file was changed just before the first look.  If it was, another change just after
- * the first look may have left the same times.
+ * Whether the file was changed just before the first look.  If so, a change just after the first
+ * look may not show in the times.
  */
 static bool is_racy(const struct record *record)
 {
@@ -259,7 +259,7 @@ static void touch_changed_inodes(struct recorder *recorder)
 			compare_inodes);
 }
 
-/* Whether only the times of a directory have changed, because names were made or removed in it. */
+/* Whether a directory has changed only in its times, because names in it were made or removed. */
 static bool changed_by_names(const struct record *record)
 {
 	const struct filestate *before = &record->before, *after = &record->after;
@@ -270,8 +270,8 @@ static bool changed_by_names(const struct record *record)
 
 /*
  * Whether another process changed the path after the command did, so that the file there is not the
- * file that the command left.  If a restore undid the change of the command, the change of the
- * other process would be lost.
+ * result of the command.  If a restore undid the change of the command, the change of the other
+ * process would be lost.
  */
 static bool is_contested(const struct recorder *recorder, struct record *record)
 {
@@ -391,7 +391,9 @@ static void check_unseen_names(struct recorder *recorder, const struct name *nam
 	}
 }
 
-/* Returns a state of the file whose content is in the table, or NULL if no content was saved. */
+/*
+ * Find a name whose content is in the table, and return its state.  Returns NULL if there is none.
+ */
 static const struct filestate *find_saved(
 	struct recorder *recorder, const struct name *names, size_t n)
 {

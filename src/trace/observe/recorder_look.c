@@ -19,8 +19,8 @@
 #include "trace/observe/recorder_priv.h"
 
 /*
- * Pause of the thread in nanoseconds.  Because of the pause, a program that names many files rarely
- * has to wake the thread.
+ * Pause of the thread in nanoseconds.  Because of the pause, the thread rarely has to be woken for
+ * a program that names many files.
  */
 #define PAUSE_NS (150 * 1000)
 #define QUEUE_MAX ((size_t)64 << 20) /* maximum size of the queue in bytes */

@@ -49,7 +49,7 @@ struct move {
 	struct recorder *recorder;
 	struct pathmap_entry *from, *to;
 	unsigned depth;
-	/* a directory above 'from' was noted as moved, and that note covers everything in it */
+	/* the move of a directory above 'from' is remembered, and covers everything in it */
 	bool noted;
 	uint64_t job; /* result: the saver's job, as recorder_content_secure returns it */
 };
@@ -86,8 +86,8 @@ static void record_move(struct move *move)
 	if (!recorder_exists(recorder, move->from, &stx))
 		return;
 	/*
-	 * Note an ignored file or directory that is moved out of its ignored directory.  A rename
-	 * within an ignored directory is not noted.
+	 * Remember the move of an ignored file or directory out of its ignored directory.  A rename
+	 * within an ignored directory is not remembered.
 	 */
 	if (from->ignored && !move->noted && !was_made(recorder, from) &&
 		(!to->ignored || is_first_ignored(from))) {

@@ -1,5 +1,5 @@
 /*
- * Finds out whether the command left the file that is at a path.
+ * Finds out whether the file at a path is the result of a call of the command.
  *
  * Another program may replace or edit a file that the command has only renamed, removed or given
  * another mode.  The file at the path is then not the result of any call of the command, and a

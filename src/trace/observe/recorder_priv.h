@@ -19,12 +19,12 @@ bool recorder_has_names(const struct filestate *state);
  */
 struct record *recorder_changing_name(struct recorder *recorder, const struct record *record);
 /*
- * Look at a file now, since the current call may change it.  If the file has other names, it may
- * also change under them by writes that strata does not see.  So from then on all files are looked
- * at without the queue.
+ * Look at a file now, since the current call may change it.  If the file has other names, writes
+ * that strata does not see may change the file under those names.  So from then on all files are
+ * looked at without the queue.
  */
 void recorder_expect_change(struct recorder *recorder, struct record *record);
-/* Note that the command may have changed an inode under names that have no record. */
+/* Record that the command may have changed an inode under names that have no record. */
 void recorder_add_touched(struct recorder *recorder, uint64_t dev, uint64_t ino);
 
 /* --- recorder_look.c --- */
@@ -45,7 +45,7 @@ bool recorder_look_is_clean(const struct record *record);
 
 /* --- recorder_name.c --- */
 
-/* Whether the command left the file that is at the path after the command. */
+/* Whether the file that is at the path after the command is the result of a call of the command. */
 bool recorder_name_is_own(const struct record *record);
 /*
  * Whether the content of the file at this path has changed, and no call of the command has changed

@@ -37,7 +37,7 @@ enum syscalls_does {
 	/* ask for permission events, so that opens of other processes wait for this process */
 	SYSCALLS_PERMIT,
 	SYSCALLS_SECCOMP,
-	SYSCALLS_PTRACE, /* stop only in the engine ptrace */
+	SYSCALLS_PTRACE, /* such a call stops only in the engine ptrace */
 	SYSCALLS_EXIT,   /* end a thread */
 	SYSCALLS_EXIT_GROUP,
 	SYSCALLS_DOES, /* number of kinds */

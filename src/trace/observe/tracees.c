@@ -42,10 +42,10 @@ struct tracees {
 /*
  * Choose the epoll event that reports the end of a process.
  *
- * Since Linux 6.13 the exit status can be read from a pidfd, once the process has been waited for.
- * EPOLLHUP reports that moment.  The kernel reports EPOLLHUP without being asked, so the result is
- * 0.  Older kernels do not provide the status, and may not report EPOLLHUP, so the result is
- * EPOLLIN.
+ * Since Linux 6.15 the exit status can be read from a pidfd, once the process has been waited for.
+ * EPOLLHUP reports that moment.  The kernel reports EPOLLHUP without being asked, so no event has
+ * to be requested, and the result is 0.  Kernels before 6.13, which lack UAPI_PIDFD_GET_INFO, may
+ * not report EPOLLHUP, so the result is EPOLLIN.
  */
 static uint32_t choose_end_event(void)
 {

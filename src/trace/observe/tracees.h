@@ -57,16 +57,16 @@ struct tracees_ids {
 struct tracee *tracees_get(
 	struct tracees *tracees, pid_t tid, const struct tracees_ids *ids, bool *fresh);
 /*
- * Forget the working directories of all threads, since a call of this thread may change them or
- * their names.  No working directory is remembered until that call is over.
+ * Forget the working directories of all threads, since a call of this thread may change a working
+ * directory or its name.  No working directory is remembered until that call is over.
  */
 void tracees_forget_cwds(struct tracees *tracees, struct tracee *tracee);
 /*
- * Note that a thread executes a program.  If the call succeeds, no other thread of the process is
+ * Record that a thread executes a program.  If the call succeeds, no other thread of the process is
  * left.
  */
 void tracees_execute(struct tracees *tracees, struct tracee *tracee);
-/* Note that a thread has ended.  The kernel may reuse its id for another thread. */
+/* Record that a thread has ended.  The kernel may reuse its id for another thread. */
 void tracees_end(struct tracees *tracees, pid_t tid);
 /* Returns the remembered working directory of a thread, or NULL if none is remembered. */
 struct pathmap_entry *tracees_cwd(const struct tracees *tracees, const struct tracee *tracee);
@@ -91,12 +91,12 @@ size_t tracees_count(const struct tracees *tracees);
 struct process *tracees_process(struct tracees *tracees, size_t index);
 /*
  * Returns the running process with this process id.  If there is none, returns the latest process
- * that had the id, or NULL.
+ * that had the id, or NULL if no process had it.
  */
 struct process *tracees_by_pid(struct tracees *tracees, pid_t pid);
 /*
- * Returns a descriptor that becomes readable when processes have ended.  tracees_reap then notes
- * their end.
+ * Returns a descriptor that becomes readable when processes have ended.  tracees_reap then records
+ * that they have ended.
  */
 int tracees_fd(const struct tracees *tracees);
 void tracees_reap(struct tracees *tracees, struct pathmap *map);

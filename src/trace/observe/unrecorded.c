@@ -78,8 +78,8 @@ static bool is_there(const struct pathmap_entry *entry, const struct unrecorded_
 }
 
 /*
- * Find out where the noted things are.  Only the final place of a thing counts, since a rename may
- * have failed, or may have been undone later.
+ * Find out where the remembered things are.  Only the final place of a thing counts, since a rename
+ * may have failed, or may have been undone later.
  */
 void unrecorded_finish(struct unrecorded *unrecorded)
 {

@@ -1,6 +1,6 @@
 /*
- * unrecorded - the files and directories without a record that the command has moved or removed.
- * Such a file or directory is called a "thing" here.
+ * unrecorded - files and directories that have no record, and that the command has moved or
+ * removed.  Such a file or directory is called a "thing" here.
  *
  * The bundle has no records of files in .git and of files that the ignore file lists, so the only
  * copy of their contents is in the file system.  When the command has renamed such a thing, alone
@@ -27,7 +27,7 @@ struct unrecorded_move {
 };
 
 struct unrecorded {
-	struct unrecorded_move *moves; /* the noted moves and removals */
+	struct unrecorded_move *moves; /* the remembered moves and removals */
 	size_t n_moves, cap_moves;
 	/*
 	 * Results of unrecorded_finish: the things that are now in another place, and the things
@@ -41,18 +41,18 @@ struct unrecorded {
 
 void unrecorded_release(struct unrecorded *unrecorded);
 /*
- * Note that a call is about to rename 'from', which has the state stx, to 'to'.  If 'exchange' is
- * set, 'to' is also renamed to 'from'.  Things that an earlier rename has put below 'from' are
+ * Remember that a call is about to rename 'from', which has the state stx, to 'to'.  If 'exchange'
+ * is set, 'to' is also renamed to 'from'.  Things that an earlier rename has put below 'from' are
  * moved with it.  This function must be called before unrecorded_add_move.
  */
 void unrecorded_rename(struct unrecorded *unrecorded, struct pathmap *map,
 	struct pathmap_entry *from, const struct statx *stx, struct pathmap_entry *to,
 	bool exchange);
-/* Note that a thing without a record, which has the state stx, is about to be renamed. */
+/* Remember that a thing, which has the state stx, is about to be renamed. */
 void unrecorded_add_move(struct unrecorded *unrecorded, struct pathmap_entry *from,
 	struct pathmap_entry *to, const struct statx *stx);
-/* Note that a thing without a record, which has the state stx, is about to be removed. */
+/* Remember that a thing, which has the state stx, is about to be removed. */
 void unrecorded_add_removal(
 	struct unrecorded *unrecorded, struct pathmap_entry *entry, const struct statx *stx);
-/* Find out where the noted things are.  To be called when the command has ended. */
+/* Find out where the remembered things are.  To be called when the command has ended. */
 void unrecorded_finish(struct unrecorded *unrecorded);

@@ -27,7 +27,8 @@
  * 1. Nothing is touched before the plan is complete and without conflicts.
  * 2. All paths are below the root that the caller has opened, and no link is followed.
  * 3. No reader sees half of a file: a file is written under a temporary name, then renamed.
- * 4. A directory that holds files which the bundle does not list is never removed.
+ * 4. A directory is removed only if the bundle lists all files in it.  The exceptions are a .git in
+ *    a directory that the command made (with_git), and a restore for another run (fresh).
  * 5. A restore that was killed is completed by the next restore (see restore_dir.c).
  */
 #pragma once
@@ -72,14 +73,16 @@ struct restore_step {
 	bool with_git; /* the directory is removed together with the .git in it */
 	bool made;     /* this restore has made the directory */
 	bool copied;   /* the file should be a hard link but is made as a copy; see 'reason' */
-	/* the command found a newer file here, which is not recorded; see 'reason' */
+	/*
+	 * the command found a newer file here, and the bundle does not have that file; see 'reason'
+	 */
 	bool outdated;
 	uint64_t row; /* number of the row of blobs.parquet that has the content */
 };
 
 /*
- * The rename of a thing, such as .git, back to its place in the wanted state.  The member from is
- * NULL if the thing is lost.
+ * The rename of a thing, such as .git, back to its place in the wanted state.  'from' is NULL if
+ * the thing is lost.
  */
 struct restore_move {
 	struct restore_step step; /* the step for the path to which the thing is renamed */

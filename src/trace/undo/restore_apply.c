@@ -102,7 +102,7 @@ static int remove_old(struct restore *restore, struct restore_step *step, struct
 
 /*
  * Whether the present file or directory at a path must be removed.  This is so if nothing is wanted
- * at the path, or if the present or the wanted file is a directory and has to be replaced.
+ * at the path, or if either the present file or the wanted file, but not both, is a directory.
  */
 static bool is_in_the_way(const struct restore_step *step)
 {
@@ -223,7 +223,7 @@ static int act_in_stage(
 }
 
 /*
- * Note the result of renaming a file into place.  'why' is the error, or NULL if the rename
+ * Record the result of renaming a file into place.  'why' is the error, or NULL if the rename
  * succeeded.
  */
 static int note_made(
@@ -320,7 +320,7 @@ static int move_some(struct restore *restore, bool exchange, struct err *err)
 
 /*
  * Rename all things without a record.  A thing that is in the place of another thing is renamed
- * before the other.  Two things that are in each other's place are exchanged.
+ * before that other thing.  Two things that are in each other's place are exchanged.
  */
 static int move_all(struct restore *restore, struct err *err)
 {

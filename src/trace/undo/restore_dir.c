@@ -3,8 +3,8 @@
  * restore ends.
  *
  * A directory without write permission for its owner gets this permission until the restore ends.
- * If this user may not change the mode, the change inside the directory fails and reports the
- * error.
+ * If the user who runs the restore may not change the mode, the next change in the directory fails,
+ * and that error is reported.
  *
  * If a restore is killed, another restore must be able to complete it.  So each directory that is
  * entered has a mark until it is finished: an extended attribute with its old mode and time.  Files
@@ -47,7 +47,10 @@ bool restore_dir_is_leftover(const char *name)
 		sscanf(name, TEMP_PREFIX "%d-%u%n", &pid, &number, &end) != 2 || name[end] ||
 		pid <= 0)
 		return false;
-	/* an earlier process has left the name, even if its process id is that of this process */
+	/*
+	 * an earlier process has made this name, even if that process had the process id of this
+	 * one
+	 */
 	return pid == getpid() || (kill(pid, 0) < 0 && errno == ESRCH);
 }
 
@@ -311,10 +314,10 @@ void restore_dir_take_over(struct restore *restore)
 /*
  * Finish a directory that was entered.
  *
- * If the directory has a step, the step sets its attributes.  A directory without a step gets its
- * old mode and its recorded time.  A directory without a step and without a record gets its old
- * mode and its old time.  The command has changed no names in such a directory, so the time must
- * not show that the restore has replaced a file there.
+ * If the directory has a step, the step sets its attributes.  A directory with a record but without
+ * a step gets its old mode and its recorded time.  A directory with neither gets its old mode and
+ * its old time: the command has changed no names in it, so the time must not show that the restore
+ * has replaced a file there.
  */
 static void finish_touched(
 	struct restore *restore, const struct restore_touched *touched, bool early)
@@ -345,7 +348,7 @@ static void finish_touched(
 
 /*
  * Whether the command changed only the time of a directory, by making names in it and removing them
- * again.  Such a directory has no step, and the restore may not have entered it.
+ * again.  Such a directory has no step, and perhaps the restore has not entered it.
  */
 static bool is_only_retimed_dir(const struct restore *restore, const struct bundle_file *file)
 {

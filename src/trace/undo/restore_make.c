@@ -136,9 +136,9 @@ static int fill_file(struct restore *restore, const struct restore_step *step, i
 }
 
 /*
- * Make a hard link to the path, with the temporary name 'temp'.  This is possible if the path is
- * another name of the file and is in the wanted state.  Returns 1 on success, 0 if this is not
- * possible, or a negative error.
+ * Make a hard link to 'path', with the temporary name 'temp'.  This is possible if 'path' is
+ * another name of the step's file and is in the wanted state.  Returns 1 on success, 0 if this is
+ * not possible, or a negative error.
  */
 static int try_link(struct restore *restore, const struct restore_step *step, struct str path,
 	int dir, const char *temp, struct err *err)
@@ -176,8 +176,8 @@ static bool link_to_other(
 }
 
 /*
- * The file is written anew.  If not all of its further names will be linked to it, note in its step
- * that it is a copy.
+ * To be called when a file is written anew.  If any other name of the file will not be linked to
+ * the new file, record in the step that the new file is a copy.
  */
 static void note_copy(struct restore *restore, struct restore_step *step)
 {
@@ -237,7 +237,7 @@ int restore_make(struct restore *restore, struct restore_step *step, struct err 
 		return dir;
 	/*
 	 * Duplicate the descriptor of the directory, since looking for other names of the file may
-	 * close dir.
+	 * close 'dir'.
 	 */
 	if (wanted(restore, step)->n_links)
 		dir = held = fcntl(dir, F_DUPFD_CLOEXEC, 0);

@@ -1,7 +1,7 @@
 /*
  * Renames things without a record, such as .git, back to their old places.  Bundles do not have the
  * contents of such things, so a restore never makes or removes them.  The things are renamed when
- * the directories for them have been made.  Directories that have lost a thing by a rename are
+ * the directories for them have been made.  Directories out of which a thing was renamed are
  * removed afterwards.
  */
 #include <errno.h>
@@ -190,7 +190,7 @@ static int rename_back(
 	return 1;
 }
 
-/* Note an exchange.  The thing that was in the target place of 'done' is now where 'done' was. */
+/* Record an exchange.  The thing that was in the target place of 'done' is now where 'done' was. */
 static void note_exchange(struct restore *restore, const struct restore_move *done)
 {
 	for (size_t i = 0; i < restore->n_moves; i++) {

@@ -16,8 +16,8 @@ static bool has_mode(const struct bundle_state *state, const struct restore_seen
 }
 
 /*
- * Whether the path has the mode of a state, or the temporary mode that a restore gives to such a
- * path.  A killed restore may have left the temporary mode.
+ * Whether the path has the mode of a state, or the temporary mode that a restore sets before that
+ * mode.  A killed restore may have left the temporary mode.
  */
 static bool may_have_mode(const struct bundle_state *state, const struct restore_seen *seen)
 {
@@ -324,8 +324,8 @@ struct restore_step *restore_plan_find(const struct restore *restore, struct str
 }
 
 /*
- * Whether the command only asked about the path, and this process is denied to examine the path
- * now.  In this case the repeated command will be denied, too.
+ * In a restore for another run of the command: whether the command only asked about the path, and
+ * this process may not examine the path now.  The repeated command will be denied, too.
  */
 static bool is_unreadable(
 	const struct restore *restore, const struct bundle_file *file, const struct err *why)

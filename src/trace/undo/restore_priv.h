@@ -119,7 +119,8 @@ bool restore_dir_is_leftover(const char *name);
 /* Read the marks that killed restores have left, and remove their temporary files. */
 void restore_dir_take_over(struct restore *restore);
 /*
- * Whether the directory has the mark of a restore that was killed before it finished the directory.
+ * Whether the directory 'name' in 'dir' has the mark of a restore that was killed before it had
+ * finished that directory.
  */
 bool restore_dir_is_marked(int dir, const char *name);
 void restore_dir_unmark(int dir, const char *name);

@@ -41,8 +41,8 @@ int restore_see_parent(struct restore *restore, struct str path, const char **na
 }
 
 /*
- * Returns the length of the shortest beginning of a path at which a file exists that is not a
- * directory.  Returns 0 if there is none.
+ * Returns the length of the shortest beginning of a path that leads to an existing file other than
+ * a directory.  Returns 0 if there is no such file.
  */
 static size_t first_obstacle(const struct restore *restore, struct str path)
 {
@@ -131,7 +131,9 @@ int restore_see(struct restore *restore, const struct bundle_file *file, struct 
 	return rc < 0 ? err_number(err, -rc, "look at '%s'", file->path.ptr) : 0;
 }
 
-/* Compute the digest of the file at a path.  The argument digest is digest_fd or digest_blocks. */
+/*
+ * Compute the digest of the file at a path.  The function 'digest' is digest_fd or digest_blocks.
+ */
 static int digest_path(struct restore *restore, const struct bundle_file *file,
 	int (*digest)(int fd, struct hash *hash), struct hash *hash, struct err *err)
 {
