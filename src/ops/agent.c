@@ -1,4 +1,7 @@
-/* agent - answer query methods, which come as lines of JSON-RPC.  The code is in rpc/. */
+/*
+ * agent - answer the requests that a program sends as lines of JSON-RPC.  The code of the methods
+ * is in query/, and the code of the server is in rpc/.
+ */
 #include "core/own.h"
 #include "ops/hostquery.h"
 #include "ops/op.h"

@@ -1,6 +1,7 @@
 /*
- * auto - make a node of the kind NODE_AUTO.  The owner of a workspace runs this operation when it
- * has seen a change.  The operation is not in the table, because only owners use it.
+ * auto - make a node of the kind NODE_AUTO.  The owner of a workspace runs this operation when the
+ * live tree has changed.  The operation is not in the table of operations (table.c), because only
+ * owners use it.
  */
 #include "ops/newnode.h"
 #include "ops/requests.h"

@@ -39,8 +39,8 @@ void boundlog_add(struct boundlog *log, struct str bytes)
 }
 
 /*
- * Rewrite the second half so that it begins with its oldest byte.  The line before the second half
- * contains the number of bytes that were left out.
+ * Rewrite the second half so that it begins with its oldest byte.  Before the second half, write a
+ * line with the number of bytes that were left out.
  */
 static void put_in_order(struct boundlog *log)
 {

@@ -18,14 +18,14 @@ struct boundlog {
 
 #define BOUNDLOG_INIT ((struct boundlog){ .fd = -1 })
 /*
- * Begin a log in an empty file.  fd is the descriptor of the file and is taken over.  'limit' is at
- * least 2.
+ * Begin a log in an empty file.  fd is the descriptor of the file and is taken over.  'limit' must
+ * be at least 2.
  */
 void boundlog_init_take(struct boundlog *log, int fd, uint64_t limit);
 /*
- * Add bytes to the log.  On a full disk the bytes are lost, since a log must not stop the program
- * that writes it.
+ * Add bytes to the log.  If the disk is full, the bytes are lost and no error is returned, because
+ * a full disk must not stop the program whose output is logged.
  */
 void boundlog_add(struct boundlog *log, struct str bytes);
-/* Put the second half in the order of its bytes, and close the file. */
+/* Reorder the second half so that its oldest byte comes first, and close the file. */
 void boundlog_finish(struct boundlog *log);

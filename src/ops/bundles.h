@@ -45,7 +45,7 @@ struct diff_bundle_result {
 
 struct diff_bundle_row {
 	const struct bundle_file *file;
-	char op;       /* '+' '-' '~' */
+	char op;       /* '+' made, '-' removed, '~' changed */
 	unsigned what; /* BUNDLE_CHANGED_... bits, if 'op' is '~' */
 	struct str patch;
 	bool binary;
@@ -74,8 +74,8 @@ struct replay_bundle_result {
 };
 
 /*
- * Result and row of show.  All texts are copies, because the bundle is closed before the result is
- * printed.
+ * Result and row of 'show'.  All texts are copies, because the bundle is closed before the result
+ * is printed.
  */
 struct show_bundle_result {
 	struct str *command;
@@ -114,7 +114,7 @@ struct record_bundle_result {
 	int exit_status;    /* exit status of the command, as a shell gives it */
 	struct err failure; /* if code is set, the command did not run */
 	const char *output; /* the directory that the request names for the bundle */
-	/* the directory that has the bundle because 'output' exists meanwhile; else NULL */
+	/* directory of the bundle, if another file has taken the path 'output'; else NULL */
 	const char *instead;
 	bool kept, complete;
 	const char *reason; /* reason why the bundle was not kept or is incomplete, or NULL */

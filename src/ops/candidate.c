@@ -64,8 +64,9 @@ static void log_report(const struct report *report)
 }
 
 /*
- * Run a command line as exec does.  The result is 0 even if the command could not be started, for
- * example because there is no shell.  In that case, result->sandbox.failure is set.
+ * Run a command line in the same way as the operation 'exec'.  Returns 0 even if the command could
+ * not be started, for example because there is no shell.  In that case, result->sandbox.failure is
+ * set.
  */
 static int run_line(struct runner *runner, const char *what, const char *line, int64_t timeout_ms,
 	const char *message, struct exec_result *result)
@@ -93,7 +94,10 @@ static int status_of(const struct exec_result *result)
 	return result->sandbox.failure ? result->sandbox.failure : result->sandbox.status;
 }
 
-/* Returns the time in ms that is left for the candidate and its test, or 0 if there is no limit. */
+/*
+ * Returns how many ms are left for the candidate and its test, at least 1.  Returns 0 if there is
+ * no limit.
+ */
 static int64_t time_left(const struct runner *runner)
 {
 	int64_t limit = runner->plan->timeout_ms;
@@ -146,7 +150,7 @@ static bool run_candidate(struct runner *runner)
 	return !state->exit_status && !state->timed_out;
 }
 
-/* Find out which files of the test the candidate has changed. */
+/* Find the test's files that the candidate has changed. */
 static int find_changed_tests(struct runner *runner, struct err *err)
 {
 	const struct judge *judge = &runner->plan->judge;
@@ -178,7 +182,8 @@ static int find_changed_tests(struct runner *runner, struct err *err)
 
 /*
  * Restore the files of the test from the base, because a candidate must not change its own test.
- * The candidate's node was made before this, so a winner keeps its own version of these files.
+ * The node of the candidate was made before this, so the node keeps the candidate's version of
+ * these files.
  */
 static int restore_tests(struct runner *runner, struct err *err)
 {
@@ -321,8 +326,8 @@ static _Noreturn void run_all_stages(const struct candidate_plan *plan,
 	};
 
 	/*
-	 * In a process group of its own, this child gets no signals from the terminal.  The
-	 * tournament gets these signals, and ends its children itself.
+	 * Put this child into a process group of its own, so that it gets no signals from the
+	 * terminal.  The tournament gets these signals, and ends its children itself.
 	 */
 	(void)setpgid(0, 0);
 	(void)sigprocmask(SIG_SETMASK, &plan->mask, NULL);
@@ -400,7 +405,10 @@ int candidate_start(struct candidate *candidate, const struct candidate_plan *pl
 	return 0;
 }
 
-/* Release a candidate whose child has ended.  All states of the candidate have been read. */
+/*
+ * Release a candidate whose child has ended.  The caller must have read all states of the
+ * candidate.
+ */
 static void finish_candidate(struct candidate *candidate)
 {
 	(void)child_wait(candidate->pid);
@@ -416,7 +424,7 @@ static void finish_candidate(struct candidate *candidate)
 	candidate->row.duration = when_monotonic() - candidate->row.began;
 }
 
-/* Read one state that the child reports.  Returns false if there are no more. */
+/* Read one state that the child reports.  Returns false if the child reports no more states. */
 static bool read_state(struct candidate *candidate)
 {
 	struct tournament_state state;

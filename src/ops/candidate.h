@@ -1,11 +1,11 @@
 /*
  * candidate - one candidate of a tournament, from its start to its end.
  *
- * For each candidate, a child of the tournament runs the candidate, commits its work, and runs the
- * test and the score.  It runs each of these commands as exec does, in a workspace of the
- * candidate's own.  The child reports its state over a socket.  The child dies with the tournament.
- * When the child dies, its connection to the sandbox is closed.  The sandbox notices this and kills
- * the programs in the workspace.
+ * A candidate is a command.  For each candidate, a child process of the tournament runs this
+ * command, commits its changes, and runs the commands for the test and the score.  Each command
+ * runs as with 'exec', in a workspace that no other candidate uses.  The child reports its state
+ * over a socket.  The child dies with the tournament.  When the child dies, its connection to the
+ * sandbox is closed.  The sandbox then kills the programs in the workspace.
  */
 #pragma once
 #include <signal.h>
@@ -23,7 +23,7 @@ struct candidate_plan {
 	int64_t timeout_ms;
 	const char *base; /* id of the node that each candidate starts from */
 	struct judge judge;
-	bool test_in_candidate; /* test with the candidate's own version of the test's files */
+	bool test_in_candidate; /* run the test with the candidate's version of the test's files */
 	int logs;               /* directory of the logs */
 	uint64_t log_limit;     /* maximum size of each log in bytes */
 	sigset_t mask;          /* signal mask of the children */
@@ -44,13 +44,14 @@ int candidate_start(
 /* Wait for the next state that the child reports.  Returns 1, or 0 if the child has ended. */
 int candidate_read_state(struct candidate *candidate);
 /*
- * Move output from the pipe into the log.  Programs that print have to wait while the pipe is full.
+ * Move output from the pipe into the log.  Call this function often, because programs that print
+ * have to wait while the pipe is full.
  */
 void candidate_read_output(struct candidate *candidate);
 /* Kill the candidate and all programs in its workspace, without waiting until they have ended. */
 void candidate_kill(struct candidate *candidate);
 /*
- * Read the last states of the candidate after candidate_kill.  If the candidate did not reach its
- * end, mark it as cancelled.
+ * Read the last states of a candidate that was ended by candidate_kill.  If the candidate did not
+ * reach its last stage, mark it as cancelled.
  */
 void candidate_reap(struct candidate *candidate);

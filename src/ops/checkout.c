@@ -25,8 +25,8 @@ static int check_checkout(const void *request, struct err *err)
 	if (req->abort && (req->ref || req->live || req->no_safety))
 		return err_set(err, ERR_USAGE, "checkout: --abort stands alone");
 	/*
-	 * Without a safety node, changed files are removed before the files of the node are
-	 * written.  During that time, running programs would not find the files.
+	 * With --no-safety, changed files are removed before the files of the node are written.
+	 * Running programs would not find these files in the meantime.
 	 */
 	if (req->live && req->no_safety)
 		return err_set(
@@ -85,8 +85,8 @@ static int do_checkout(struct op_context *ctx, const void *request, void *out, s
 	if (r >= 0 && ref.work)
 		r = err_set(err, ERR_INVALID, "'work' is the live tree already");
 	/*
-	 * Resolve the reference before running programs are ended, so that a wrong reference ends
-	 * no program.
+	 * Resolve the reference before any program is ended, so that a wrong reference ends no
+	 * program.
 	 */
 	if (r >= 0)
 		r = req->live ? running_show(ctx->env, err) : end_running(ctx, req->no_safety, err);

@@ -12,7 +12,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 
-/* A message of the child.  In the last message, 'ended' is set, and the result follows. */
+/* A message of the child.  The last message has 'ended' set, and is followed by the result. */
 struct answer {
 	bool ended;
 	int r;

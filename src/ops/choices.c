@@ -1,7 +1,7 @@
 /*
- * choices - list the sources from which 'init' could make an environment here.  The list is for a
- * user who runs 'init' without a source.  The operation is not in the table, because in every other
- * interface such an 'init' is an error.
+ * choices - list the sources from which 'init' could make an environment here.  The command line
+ * shows the list to a user who runs 'init' without a source.  The operation is not in the table of
+ * operations (table.c), because in every other interface an 'init' without a source is an error.
  */
 #include <fcntl.h>
 

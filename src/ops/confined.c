@@ -23,8 +23,8 @@
 /* -------------------------------------------------------- reading the policy */
 
 /*
- * Open the destination of denials.  A number is a descriptor of this process, and anything else is
- * the path of a file.
+ * Open the file or descriptor that gets the denials.  If 'where' is a number, it is a descriptor of
+ * this process, and otherwise the path of a file.
  */
 static int open_denials(const char *where, struct err *err)
 {
@@ -153,8 +153,8 @@ static int listen_for_grants(struct confined *confined, struct env *env, struct 
 }
 
 /*
- * Make a cgroup for the command's limits, if possible.  Without a cgroup, the warden compares the
- * processes with the limits from time to time.
+ * Make a cgroup for the command's limits, if possible.  Without a cgroup, the warden checks from
+ * time to time whether the processes exceed the limits.
  */
 static void make_group(struct confined *confined, const struct sandbox *sandbox)
 {
@@ -257,7 +257,7 @@ int confined_restrict(struct confined *confined, struct arena *arena,
 
 /* ----------------------------------------------------------- after a command */
 
-/* Write a denial to all sinks.  The warden does not know of this denial. */
+/* Write to all sinks a denial that the warden does not know of. */
 static void tell(const struct confined *confined, const char *what, const char *subject,
 	const struct verdict *verdict)
 {
@@ -304,9 +304,9 @@ static void tell_limit(const struct confined *confined, int limit)
 }
 
 /*
- * Report the loss of the warden if the warden was killed.  In that case, the holder has already
- * killed the programs of the command (sandbox/guarded.h).  A warden that ended by itself, for
- * example with the sandbox, is not reported.
+ * If the warden was killed or has failed, report its loss and return true.  By then, the holder
+ * (sandbox/guarded.h) has already killed the programs of the command.  If the warden ended
+ * normally, for example together with the sandbox, return false.
  */
 static bool tell_loss(const struct confined *confined, pid_t warden)
 {
@@ -322,7 +322,7 @@ static bool tell_loss(const struct confined *confined, pid_t warden)
 		snprintf(subject, sizeof(subject), "ended with status %d", WEXITSTATUS(status));
 	snprintf(verdict.rule, sizeof(verdict.rule), DENIALS_WARDEN_RULE);
 	tell(confined, DENIALS_WARDEN, subject, &verdict);
-	/* Otherwise the next command would find the socket, and report the warden again. */
+	/* Otherwise the next command would find the socket, and report the loss again. */
 	grantsocket_remove(&confined->grants);
 	return true;
 }

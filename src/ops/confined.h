@@ -1,10 +1,10 @@
 /*
  * confined - a command that runs under a policy.
  *
- * The order of the calls is: read the policy, prepare, restrict, settle, report.  The policy is
- * read first.  When the sandbox of the workspace exists, the namespaces and the warden of the
- * command are made.  After the command has ended, the warden is asked for the denials that it has
- * not reported yet.  The warden goes on until the last program that the command has started has
+ * The functions are called in this order: confined_read, confined_prepare, confined_restrict,
+ * confined_settle, confined_report.  Between confined_prepare and confined_restrict, the caller
+ * makes the namespaces and the warden of the command.  confined_settle asks the warden for the
+ * denials that it has not reported yet.  The warden goes on until all programs of the command have
  * ended.
  *
  * The process that reports the result may run the command in a child (exec.c).  So denials are
@@ -30,7 +30,7 @@ struct confined {
 	int unenforced;
 	int denials;   /* descriptor that gets the denials for the caller (--denials); -1: none */
 	int collected; /* file for the denials of the workspace (denied.h) */
-	int stubs;     /* file that stubs in binds are recorded in (wardens.h) */
+	int stubs;     /* file with the names of stubs in binds (wardens.h) */
 	int joined;    /* the shared lock that the warden inherits (wardens.h) */
 	struct grantsocket grants;
 };
@@ -50,8 +50,8 @@ struct confined {
 /*
  * Read the policy that 'place' names, and open the file for denials.  This is done once, so that no
  * program can change the policy for programs that run later.  The policy lies in arena.  The
- * descriptor of the file stays open in this process.  In the process that runs the command,
- * confined_release closes the descriptor.
+ * descriptor of the file stays open in this process.  A child process that runs a command closes
+ * its own copy of the descriptor in confined_release.
  */
 int confined_ready(struct exec_place *place, struct arena *arena, struct err *err);
 
@@ -68,22 +68,22 @@ int confined_read(const struct exec_place *place, const struct param_texts *comm
 int confined_prepare(struct confined *confined, struct env *env, const struct sandbox *sandbox,
 	struct commandspace_plan *plan, struct err *err);
 /*
- * Set the restriction of a command, its variables and its limits.  Called when the namespaces of
- * the command have been made.  Returns ERR_UNSUPPORTED if the policy requires something that this
- * machine cannot enforce.
+ * Set the restriction of a command, its variables and its limits.  To be called when the namespaces
+ * of the command have been made.  Returns ERR_UNSUPPORTED if the policy requires something that
+ * this machine cannot enforce.
  */
 int confined_restrict(struct confined *confined, struct arena *arena,
 	struct sandbox_command *command, struct err *err);
 /*
- * Wait until the warden has reported all denials.  Called when the command has ended.  Closes the
- * mount namespace of space, so that the warden can remove its stubs.  Returns false if the warden
- * was killed.  In that case the stubs are still there.
+ * Wait until the warden has reported all denials.  To be called when the command has ended.  Closes
+ * the mount namespace of 'space', so that the warden can remove its stubs.  Returns false if the
+ * warden was killed or has failed.  In that case the stubs are still there.
  */
 bool confined_settle(
 	struct confined *confined, struct commandspace *space, const struct sandbox_result *result);
 /*
- * Remove the stubs of a killed warden, by making the mounts of the command once more.  The
- * parameters sandbox and binds are those of the command.
+ * Remove the stubs of a killed warden.  To do so, make the mounts of the command once more.
+ * 'sandbox' and 'binds' must be those of the command.
  */
 int confined_remove_stubs(struct confined *confined, struct env *env, const struct sandbox *sandbox,
 	const struct bindspecs *binds, struct err *err);
@@ -94,8 +94,8 @@ int confined_remove_stubs(struct confined *confined, struct env *env, const stru
 void confined_report(
 	const struct confined *confined, struct arena *arena, struct exec_result *result);
 /*
- * Returns a line, in arena, that says why denials cannot be written to the place that the caller
- * named.  Returns NULL if no reason is known before the first denial.
+ * If denials cannot be written to the place that the caller named, returns a line, in arena, that
+ * says why.  Returns NULL if no problem is known.
  */
 const char *confined_describe_loss(const struct confined *confined, struct arena *arena);
 void confined_release(struct confined *confined);

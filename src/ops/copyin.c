@@ -80,8 +80,8 @@ static int read_tree(
 }
 
 /*
- * Returns the last name of a path, without slashes at its end.  *dir becomes the directory before
- * that name.
+ * Returns the last name of a path.  Slashes at the end of the path are left out.  *dir becomes the
+ * directory before that name.
  */
 static const char *last_name(struct op_context *ctx, const char *path, const char **dir)
 {
@@ -222,7 +222,7 @@ static int copy_to_live(struct op_context *ctx, struct source *source, struct st
 	struct hash live, wanted;
 	int r = running_show(env, err);
 
-	/* Work that the copy overwrites must first be saved in a node, as for restore. */
+	/* First save the work that the copy would overwrite, as 'restore' does. */
 	if (r >= 0)
 		r = movement_save_work(ctx, &saved, &live, err);
 	if (r >= 0)

@@ -1,6 +1,6 @@
 /*
- * Copies files to the host.  The files are written into a new directory beside the target, by the
- * code that writes live trees.  Then each file is renamed to its place.
+ * copyout - copies files to the host.  The files are written into a new directory beside the
+ * target, by the code that writes live trees.  Then each file is renamed to its place.
  */
 #include "ops/copyout.h"
 #include "ops/progress.h"
@@ -19,7 +19,7 @@
 #include "tree/treebuild.h"
 
 #define BESIDE ".strata-cp"
-#define MERGE_DEPTH_MAX 1024 /* maximum nesting of directories; each has two descriptors */
+#define MERGE_DEPTH_MAX 1024 /* maximum nesting of directories; each needs two descriptors */
 
 /* The place of the copy. */
 struct target {
@@ -78,7 +78,9 @@ static int move_into(void *arg, int dirfd, const char *name, struct err *err)
 	return move_entry(dirfd, name, merging->to, name, merging->depth + 1, err);
 }
 
-/* Move the content of a directory into the directory 'to', which keeps its attributes. */
+/*
+ * Move the content of a directory into the directory 'to'.  The attributes of 'to' do not change.
+ */
 static int merge_dir(int from, const char *name, int to, unsigned depth, struct err *err)
 {
 	struct merging merging = { .to = to, .depth = depth };

@@ -22,7 +22,7 @@ static bool is_ref(const char *text, struct str *ref, struct str *path)
 
 /*
  * Reading a node needs no lock.  Before the live tree is read, it is captured.  The capture writes
- * to the workspace, and so needs its lock.
+ * to the workspace, and so needs the lock of the workspace.
  */
 static enum env_access access_for(const void *request)
 {

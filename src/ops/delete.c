@@ -1,6 +1,5 @@
 /*
- * delete - remove a node from the history; the parent of the node becomes the parent of its
- * children.
+ * delete - remove a node from the history.  The children of the node become children of its parent.
  */
 #include <string.h>
 

@@ -31,8 +31,8 @@ int denied_open(struct env *env, struct err *err)
 }
 
 /*
- * Returns the subject of a denial: its "path", its "name", or its "host" with the "port", if there
- * is one.
+ * Returns the subject of a denial: its "path", its "name", or its "host".  The "port" is added to
+ * the host if the line has a port.
  */
 static struct str subject_of(const struct jsonread *line, struct arena *arena)
 {
@@ -53,8 +53,8 @@ static struct str subject_of(const struct jsonread *line, struct arena *arena)
 #define REST_TRIES 64
 
 /*
- * The denials of a text.  The list has room for NODE_DENIALS_MAX - 1 denials, and for one more
- * entry, which counts the denials that do not fit.
+ * The denials that were read from a text.  The list has room for NODE_DENIALS_MAX - 1 denials, and
+ * for one more entry, which counts the denials that do not fit.
  */
 struct list {
 	struct node_denial *denials;
@@ -81,8 +81,8 @@ static uint64_t key_of(const struct node_denial *denial)
 }
 
 /*
- * Count a denial that does not fit into the list.  If several lines are about this denial, the
- * largest "times" counts.
+ * Count a denial that does not fit into the list.  Several lines of the log may report the same
+ * denial.  In that case, only the largest "times" of these lines is used.
  */
 static void count_rest(struct list *list, const struct node_denial *denial, struct arena *arena)
 {
@@ -129,10 +129,7 @@ static struct node_denial *find_denial(struct list *list, const struct node_deni
 	return NULL;
 }
 
-/*
- * Add the denial of a line.  Several lines may be about the same denial; the largest "times"
- * counts.
- */
+/* Add the denial of a line.  Of several lines about the same denial, use the largest "times". */
 static void add_denial(struct list *list, const struct jsonread *line, struct arena *arena)
 {
 	struct node_denial denial = { .subject = subject_of(line, arena), .times = 1 };
@@ -177,7 +174,7 @@ void denied_read(struct str text, struct arena *arena, struct node_denial **out,
 	*n = list.n;
 }
 
-/* Open the file of a workspace and lock it.  Returns -1 if there is no file or it is empty. */
+/* Open and lock the file of denials.  Returns -1 if the file does not exist or is empty. */
 static int open_collected(struct env *env, off_t *size)
 {
 	char path[PATH_SIZE];

@@ -166,7 +166,7 @@ static int remove_all(struct destroying *destroying, struct err *err)
 }
 
 /*
- * Remove the empty directory itself, if root is still its path.  The directory stays if it is a
+ * Remove the empty directory itself, if 'root' is still its path.  The directory stays if it is a
  * mount point, or if this user may not write to the directory above it.
  */
 static void remove_place(int rootfd, const char *root, struct destroy_result *result)

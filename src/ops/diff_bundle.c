@@ -34,7 +34,8 @@ static bool is_file(const struct bundle_file *file, enum bundle_side side)
 
 /*
  * Read the content of one side.  The content is empty if that side has no file.  Returns 1, or 0 if
- * the content is too large or missing.  With the result 0, row->binary or row->lacks is set.
+ * the content is too large or the bundle does not have it.  With the result 0, row->binary or
+ * row->lacks is set.
  */
 static int read_content(struct bundle *bundle, const struct bundle_file *file,
 	enum bundle_side side, struct buf *out, struct diff_bundle_row *row, struct arena *arena,

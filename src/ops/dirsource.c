@@ -5,7 +5,7 @@
 #include "core/at.h"
 #include "core/own.h"
 
-/* Scan and ingest make an index, which is not needed afterwards and is dropped. */
+/* The scan and the ingest also make an index.  It is not needed here, so it is dropped. */
 int dirsource_read(
 	struct op_context *ctx, const struct dirsource *source, struct hash *tree, struct err *err)
 {

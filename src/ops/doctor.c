@@ -3,7 +3,7 @@
  *
  * A check leaves nothing behind.  Attempts that change the process (namespaces, filters) are made
  * in a child.  File systems are mounted with fsmount and never attached to a path.  So no mount
- * appears in any namespace, and none has to be undone.  Files made in a directory have random
+ * appears in any namespace, and no mount has to be undone.  Files made in a directory have random
  * names.  Signals that would end this process are blocked until the files are removed.
  */
 #include <fcntl.h>

@@ -34,9 +34,9 @@ static void freeze_in(int dir, struct probe *probe)
 
 /*
  * Returns the path of the directory of this process's control group.  The caller frees the path.
- * The cgroup file system is mounted at 'mount'.  The root of that mount is the group 'base'.
- * Returns NULL if the mount does not show the group of this process, or if this group is the root
- * group.
+ * 'mount' is the path where the cgroup file system is mounted, and 'base' is the name of the group
+ * at the root of this mount.  Returns NULL if the mount does not show the group of this process, or
+ * if the process is in the root group.
  */
 static char *own_group(const char *mount, const char *base)
 {
@@ -94,7 +94,7 @@ void doctor_cgroup_freezer(struct doctor *doctor, struct probe *probe)
 	}
 	if (any)
 		return;
-	/* No cgroup2 mount is visible here.  Root can make one, so try to. */
+	/* No cgroup2 mount is visible here.  Root can make such a mount, so try it. */
 	owned_fd int loose = probe_mount("cgroup2", NULL, probe);
 	if (loose >= 0)
 		freeze_in(loose, probe);

@@ -24,7 +24,7 @@ static unsigned subordinate_start(const char *file, struct str name, unsigned ui
 	return text && account_range(str_of(text), name, uid, &start, &count) ? start : 0;
 }
 
-/* Start a process in a user namespace that has no id map yet; the caller kills it. */
+/* Start a process in a user namespace without an id map.  The caller kills the process. */
 static pid_t unmapped_process(struct probe *probe)
 {
 	int ends[2];

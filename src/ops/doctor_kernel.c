@@ -37,7 +37,10 @@
 
 /* --- namespaces --- */
 
-/* Become root of a new user namespace.  An ordinary user must deny setgroups before that. */
+/*
+ * Become root of a new user namespace.  An ordinary user must deny setgroups before mapping a group
+ * id.
+ */
 static bool enter_userns(struct probe *probe)
 {
 	unsigned uid = geteuid(), gid = getegid();
@@ -119,7 +122,10 @@ static void try_overlay_root(struct doctor *doctor, struct probe *probe)
 		use_overlay(probe);
 }
 
-/* Make a directory with the layers of an overlay under place; returns its descriptor. */
+/*
+ * Make the directory 'name' in 'place', and in it the layers of an overlay.  Returns the descriptor
+ * of the new directory.
+ */
 static int make_layers(int place, const char *name, struct err *err)
 {
 	int r = mkdirat(place, name, 0700) < 0 ? err_errno(err, "make a directory") : 0;

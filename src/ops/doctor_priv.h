@@ -10,7 +10,9 @@ struct doctor {
 	int placefd; /* descriptor of place; -1: it could not be opened */
 };
 
-/* The first three functions change the process that calls them, so they are called in a child. */
+/*
+ * The first three functions change the process that calls them, so they must be called in a child.
+ */
 probe_attempt doctor_kernel_userns;
 probe_attempt doctor_kernel_scopes;
 probe_attempt doctor_kernel_seccomp;

@@ -170,7 +170,7 @@ static const char *const user_names[] = {
 
 /*
  * Load the kind of user.  If 'makes' is set, choose the kind and store it.  The kind decides which
- * ids the files have on disk, and it never changes.
+ * ids the files have on disk.  The kind never changes.
  */
 static int load_user(struct env *env, bool makes, struct err *err)
 {

@@ -8,9 +8,9 @@
  *	ROOT/run/         locks, sockets      ROOT/log/       output of tournaments
  *	ROOT/reserve      room for gc
  *
- * Writers hold run/NAME.lock (the workspace) and share run/store.lock.  Repair locks run/store.lock
- * exclusively until it ends.  A gc locks it exclusively for one slice of its work at a time.
- * Repair and gc also hold run/.gc.lock.  Readers hold no lock.
+ * Writers hold run/NAME.lock (the workspace) and share run/store.lock.  Repair holds run/store.lock
+ * exclusively until the repair ends.  gc holds run/store.lock exclusively for one slice of its work
+ * at a time.  Repair and gc also hold run/.gc.lock.  Readers hold no lock.
  */
 #pragma once
 #include "core/arena.h"
@@ -25,7 +25,7 @@
 #define ENV_DATABASE "strata.db"
 #define ENV_FORMAT "2"
 #define ENV_MAIN "main"
-#define ENV_GC_LOCK ".gc.lock" /* ROOT/run/.gc.lock, held to remove packs; no workspace name */
+#define ENV_GC_LOCK ".gc.lock" /* in ROOT/run, held to remove packs; no workspace has this name */
 #define ENV_EXCLUDE_MAX 256
 #define ENV_DOOMED "strata.db.doomed" /* name of the database while 'destroy' is under way */
 
@@ -68,7 +68,8 @@ struct env {
 	bool interrupted;  /* there was an interrupted checkout at opening */
 	bool untidy;       /* there is work for workspace_tend */
 	enum env_access access;
-	const char *what; /* name of the command; other processes read it in the locks */
+	/* name of the command, written into the locks; other processes show it in messages */
+	const char *what;
 };
 
 #define ENV_INIT ((struct env){ .rootfd = -1, .locks = { -1, -1 } })
@@ -100,8 +101,8 @@ int env_take_again(struct env *env, enum env_access access, struct report *repor
  */
 bool env_is_current(const struct env *env);
 /*
- * Change the lock on the store.  LOCK_EXCLUSIVE: no other process uses the store.  LOCK_SHARED:
- * other processes may use it, too.
+ * Change the lock on the store.  With LOCK_EXCLUSIVE, no other process can use the store.  With
+ * LOCK_SHARED, other processes can use the store, too.  This function waits for the lock.
  */
 int env_hold(struct env *env, enum lock_mode mode, struct err *err);
 
@@ -121,8 +122,8 @@ int env_enter(struct env *env, bool makes, struct err *err);
 /* Capture the live tree into the store. */
 int env_capture(struct env *env, struct hash *tree, struct err *err);
 /*
- * Turn the live tree, which was just captured, into another tree.  *now becomes the tree that the
- * live tree has afterwards.
+ * Turn the live tree into another tree.  The caller must have captured the live tree just before.
+ * *now becomes the tree that the live tree has afterwards.
  */
 int env_apply(
 	struct env *env, const struct workspace_change *change, struct hash *now, struct err *err);

@@ -144,7 +144,7 @@ static int make_space(struct job *job, struct sandbox *sandbox, struct sandbox_c
 
 /*
  * Remove the stubs that a killed warden has left.  A failure is ignored, because the next command
- * removes them, too.
+ * also removes such stubs.
  */
 static void remove_stubs(struct job *job, const struct sandbox *sandbox)
 {
@@ -200,7 +200,7 @@ static int run_command(
 	return run_in_space(job, sandbox, &command, result, err);
 }
 
-/* Run the command in the sandbox of the workspace, after the locks have been released. */
+/* Attach to the sandbox of the workspace, release the locks, and run the command. */
 static int run_directly(struct job *job, struct sandbox_result *result, struct err *err)
 {
 	struct sandbox sandbox = SANDBOX_INIT;

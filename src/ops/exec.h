@@ -27,7 +27,7 @@
 
 int exec_run(struct op_context *ctx, const struct exec_request *req, struct exec_result *result,
 	struct err *err);
-/* If req->shell is set, set req->argv to the command that makes a shell run this line. */
+/* If req->shell is set, set req->argv to a command that makes a shell run the line req->shell. */
 int exec_take_shell(struct exec_request *req, struct arena *arena, struct err *err);
 #define EXEC_SHAPE                                                                                 \
 	"exit_status:int signal:int? timed_out:bool error:text? " SHAPE_COUNTS                     \

@@ -59,8 +59,9 @@ static int check_names(struct op_context *ctx, const struct fork_plan *plan, str
 }
 
 /*
- * Open the live tree of the workspace 'name', from which a new live tree is made.  The first fork
- * is made from the workspace of the command.  All other forks are made from the first fork.
+ * Open the live tree of the workspace 'name', so that a new live tree can be made from it.  The
+ * first fork is made from the workspace of the command.  All other forks are made from the first
+ * fork.
  */
 static int open_donor(struct env *env, const char *name)
 {

@@ -19,8 +19,8 @@ struct fork_plan {
 /* Resolve text (NULL: HEAD) to a node.  The live tree is refused. */
 int fork_base(struct op_context *ctx, const char *text, struct ref *base, struct err *err);
 /*
- * Make the workspaces, in an environment that is open with ENV_FORK.  All workspaces are added to
- * the database in one transaction.  A failure before this transaction leaves only live trees
- * without workspaces.
+ * Make the workspaces.  The caller must have opened the environment with ENV_FORK.  All workspaces
+ * are added to the database in one transaction.  A failure before this transaction leaves only live
+ * trees without workspaces.
  */
 int fork_make(struct op_context *ctx, const struct fork_plan *plan, struct err *err);

@@ -6,8 +6,9 @@
  * marks the nodes that were added meanwhile.  Between two slices the lock is free for so long that
  * every waiting process gets it.
  *
- * Only under the exclusive lock can gc recognise a live tree without a workspace, or a trace
- * without a node.  Such a directory is renamed at once, and removed when the store is shared again.
+ * gc can recognise a live tree without a workspace, or a trace without a node, only while it holds
+ * the lock exclusively.  gc renames such a directory at once, and removes it when the lock is
+ * shared again.
  *
  * The index of a workspace may refer to objects that only a restored, uncommitted path needed.  An
  * index that does not describe HEAD's tree is dropped.  Without the index, the next capture reads
@@ -103,8 +104,8 @@ static int drop_stale_index(
 		return 0;
 	int r = history_get(&env->history, row->head, &arena, &head, err);
 	/*
-	 * The index of an overlay may also name trees that were corrected before they came into a
-	 * node (treelinks.h).
+	 * Do not rely on the index of an overlay.  Such an index may name a tree with uncorrected
+	 * links, while the node has the corrected tree (treelinks.h).
 	 */
 	bool in_nodes = r > 0 && hash_eq(&head.tree, &tree) && kind && !kind->mounted;
 	if (r < 0 || in_nodes)

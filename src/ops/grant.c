@@ -1,8 +1,8 @@
 /*
- * grant, revoke - change what commands under a policy may do while they run.
+ * grant, revoke - change what running commands under a policy may do.
  *
  * The wardens of the commands decide (confine/grants.h).  Any process of the same user outside of
- * the sandbox can send them requests, so the workspace needs no owner process.
+ * the sandbox can send requests to the wardens, so the workspace needs no owner process.
  */
 #include <fcntl.h>
 

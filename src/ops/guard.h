@@ -2,8 +2,8 @@
  * guard - cleans up after a process, even if the process is killed.
  *
  * The process is split in two: a child does the work, and the parent waits for the child.  The
- * parent then ends with the status of the child, or by the same signal.  Signals that end a program
- * are passed on to the child.
+ * parent then ends in the same way as the child: with the same status, or by the same signal.
+ * Signals that end a program are passed on to the child.
  */
 #pragma once
 #include "core/err.h"

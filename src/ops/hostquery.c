@@ -53,7 +53,7 @@ static struct param_texts make_options(const struct families_options *families, 
 	return agent;
 }
 
-/* Add the members of the result to the open object. */
+/* Parse the result in 'text', and add its members to the object that is open in 'out'. */
 static int write_result(struct json *out, const struct buf *text, struct err *err)
 {
 	owned(jsonread_freep) struct jsonread *result = jsonread_new_max(

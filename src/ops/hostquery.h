@@ -1,7 +1,7 @@
 /*
  * hostquery - finds the host that a request names, and asks its agent instead of this machine.
  *
- * The members HOSTQUERY_PARAMS of a request say which host that is.
+ * The parameters HOSTQUERY_PARAMS of a request name that host.
  */
 #pragma once
 #include "core/param.h"
@@ -15,7 +15,8 @@ struct hostquery_options {
 };
 
 /*
- * The parameters for the struct hostquery_options that is the member MEMBER of the request REQUEST.
+ * Entries of a parameter list.  They set the members of MEMBER, a struct hostquery_options that is
+ * a member of the struct REQUEST.
  */
 #define HOSTQUERY_PARAMS(REQUEST, MEMBER)                                                          \
 	PARAM_AS("host", REQUEST, MEMBER.name, TEXT, 0, "ask the agent of this host"),             \
@@ -26,7 +27,8 @@ const struct hosts_host *hostquery_find(
 	const struct hostquery_options *options, struct arena *arena, struct err *err);
 /*
  * Check that the families exist, and that the options of the operation 'command' fit together.  If
- * a host is asked, files can be restored only into the directories that the hosts file allows.
+ * a host is asked, --allow-restore is refused, because the hosts file says where that host may
+ * restore files.
  */
 int hostquery_check(const char *command, const struct hostquery_options *options,
 	const struct families_options *families, struct err *err);

@@ -1,6 +1,6 @@
 /*
- * import - make a node of a tar archive, on top of HEAD.  HEAD and the live tree do not change:
- * 'diff' can show the node, and 'checkout' can check it out.
+ * import - make a node from a tar archive, as a child of HEAD.  HEAD and the live tree do not
+ * change: 'diff' can show the node, and 'checkout' can check it out.
  */
 #include <fcntl.h>
 #include <string.h>

@@ -160,9 +160,10 @@ static int make_first_node(struct op_context *ctx, const struct init_request *re
 }
 
 /*
- * Returns the path from the environment to a live tree outside of it.  If the environment lies
- * inside that tree, the path consists of "..".  So the tree can be moved or copied together with
- * its environment.
+ * Returns the path under which a live tree outside of the environment is stored.  If the
+ * environment lies inside that tree, the path is relative to the environment, and all its names are
+ * "..".  So the tree can be moved or copied together with its environment.  Otherwise the path is
+ * 'live'.
  */
 static const char *way_to(struct op_context *ctx, const char *live)
 {

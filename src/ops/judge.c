@@ -21,8 +21,8 @@ struct reader {
 /* ------------------------------------------------------------------- one path */
 
 /*
- * Returns the path relative to the root, without "." and doubled slashes.  Returns NULL if the
- * path is the root or has "..".
+ * Returns the path that 'word' stands for, relative to the root, and without "." and doubled
+ * slashes.  Returns NULL if the path is the root, or if 'word' has "..".
  */
 static const char *from_root(struct reader *reader, const char *word)
 {

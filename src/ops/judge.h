@@ -1,10 +1,10 @@
 /*
  * judge - the files that the test of a tournament consists of.
  *
- * A candidate that may rewrite its own test passes the test whatever the candidate did.  So the
- * files of the test are taken from the base before the test is run.  These files are the paths that
- * the user gives.  Some paths in the command lines of the test and of the score are also such
- * files, if the base has these paths:
+ * If a candidate could rewrite its own test, it would pass the test even with a wrong result.  So
+ * the files of the test are taken from the base before the test is run.  The user can name such
+ * files.  The following paths in the command lines of the test and of the score also count as files
+ * of the test, if the base has them:
  *
  *	- the script that an interpreter is given (sh FILE, python3 FILE),
  *	- a program that is given as a path, if it is a script or has the name of a test,

@@ -116,8 +116,8 @@ static int stop_sandbox(void *arg, int dirfd, const char *file, struct err *err)
 }
 
 /*
- * Stop the owners first, and then the sandboxes.  An owner that still ran would start programs
- * again.  An owner ends its programs when it ends.
+ * Stop the owners first, because an owner that still ran would start programs again.  An owner also
+ * ends its programs when it ends.  Then stop the sandboxes.
  */
 static int stop_everything(struct lockall *all, struct err *err)
 {

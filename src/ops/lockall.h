@@ -6,8 +6,9 @@
 #include "core/err.h"
 
 struct lockall {
-	int run;    /* ROOT/run, borrowed */
-	bool kills; /* end owners and programs; if not set, these make lockall_take fail */
+	int run; /* ROOT/run, borrowed */
+	/* end owners and programs; if false, lockall_take fails if an owner or a sandbox runs */
+	bool kills;
 	int *locks;
 	size_t n, cap;
 };

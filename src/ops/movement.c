@@ -180,8 +180,8 @@ int movement_patch(struct op_context *ctx, const struct hash *tree, const struct
 		return r;
 	r = change_tree(ctx, &change, env->row.head, true, err);
 	/*
-	 * Forget the last residue.  No node has the tree *wanted, so all of its changes count as
-	 * uncaptured work.
+	 * Forget the residue of an earlier movement (residue.h).  No node has the tree *wanted, so
+	 * every difference between this tree and HEAD counts as uncaptured work.
 	 */
 	if (r >= 0)
 		r = residue_note(env, wanted, wanted, err);

@@ -30,7 +30,7 @@ int movement_save_work(
 int movement_drop_work(struct op_context *ctx, const char *id, struct movement *moved,
 	struct hash *tree, struct err *err);
 /*
- * Turn the live tree into the tree of the node 'id', and move HEAD to this node.  *tree is the
+ * Turn the live tree into the tree of the node 'id', and move HEAD to this node.  *tree must be the
  * present tree of the live tree.
  */
 int movement_to(struct op_context *ctx, const struct hash *tree, const char *id,
@@ -38,8 +38,8 @@ int movement_to(struct op_context *ctx, const struct hash *tree, const char *id,
 /* Save uncaptured work, and move along the journal.  Negative steps undo, positive steps redo. */
 int movement_step(struct op_context *ctx, int64_t steps, struct movement *moved, struct err *err);
 /*
- * Turn the live tree into *wanted, which need not be the tree of a node.  *tree is the tree of
- * HEAD, and also the present tree of the live tree.  If the change is interrupted, the next command
+ * Turn the live tree into *wanted, which need not be the tree of a node.  *tree must be the tree of
+ * HEAD, and the live tree must be equal to *tree.  If the change is interrupted, the next command
  * turns the live tree into HEAD's tree again.  *changes counts the differences.
  */
 int movement_patch(struct op_context *ctx, const struct hash *tree, const struct hash *wanted,

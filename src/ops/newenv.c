@@ -45,9 +45,9 @@ static int empty_in_child(void *arg, struct err *err)
 
 /*
  * Remove all files that an init made, except the locks.  The files may belong to any id that
- * programs in the sandbox can have.  A child removes them in another user namespace.  This process
- * must stay in its own user namespace, in which the source of the new environment has its real
- * owners.
+ * programs in the sandbox can have.  A child removes the files in another user namespace.  This
+ * process must stay in its own user namespace, in which the source of the new environment has its
+ * real owners.
  */
 static int empty_root(int rootfd, struct err *err)
 {
@@ -60,7 +60,7 @@ static int empty_root(int rootfd, struct err *err)
 }
 
 /*
- * Remove the environment and the last 'levels' directories of its path.  The caller holds the
+ * Remove the environment and the last 'levels' directories of its path.  The caller must hold the
  * locks.
  */
 static void remove_unfinished(int rootfd, const char *root, unsigned levels)
@@ -208,8 +208,8 @@ int newenv_create(struct env *env, const char *root, struct err *err)
 	if (r >= 0)
 		return (int)levels;
 	/*
-	 * Once this process has made the database under the locks, it has made all files in the
-	 * directory.
+	 * If this process has made the database, it has also made all other files in the directory,
+	 * because it holds the locks.
 	 */
 	if (env->db_ino) {
 		newenv_abandon(env, levels);

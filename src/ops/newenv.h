@@ -13,8 +13,8 @@
  */
 int newenv_create(struct env *env, const char *root, struct err *err);
 /*
- * Remove the new environment and the last 'levels' directories of its path.  Close env.  Call this
- * function instead of newenv_ready and env_close.
+ * Remove the new environment and the last 'levels' directories of its path, and close env.  Call
+ * this function instead of newenv_ready and env_close.
  */
 void newenv_abandon(struct env *env, unsigned levels);
 /*

@@ -82,7 +82,7 @@ static void add_binds(struct op_context *ctx, const struct newnode *commit, stru
 	node->binds = newnode_binds(&joined, ctx->arena);
 }
 
-/* Make a node of tree on top of head and move HEAD there. */
+/* Make a node that has the tree *tree and the parent *head, and move HEAD to the new node. */
 static int add_node(struct op_context *ctx, const struct newnode *commit, const struct hash *tree,
 	const struct node *head, struct node *node, struct err *err)
 {
@@ -145,8 +145,8 @@ int newnode_commit(struct op_context *ctx, const struct newnode *commit, struct 
 
 	*made = false;
 	/*
-	 * End the sandbox before the capture, if no program runs in it.  Only then is it certain
-	 * that no program writes after the capture.
+	 * End the sandbox before the capture, if no program runs in it.  Without a sandbox, it is
+	 * certain that no program writes after the capture.
 	 */
 	bool over = running_dismiss(env);
 	progress_begin(&progress, ctx, "scanning");

@@ -1,6 +1,6 @@
 /*
- * newnode - makes a node of the live tree: captures it, summarises the changes and moves HEAD
- * there.
+ * newnode - makes a node from the live tree: captures the tree, summarises the changes, and moves
+ * HEAD to the node.
  */
 #pragma once
 #include "ops/noderow.h"
@@ -21,8 +21,8 @@ struct newnode {
 };
 
 /*
- * Capture the live tree.  Make a node of it if it differs from HEAD's tree, or if allow_empty is
- * set.  Then move HEAD to the node and set *made.  *node becomes HEAD's node, in ctx->arena.
+ * Capture the live tree.  If the captured tree differs from HEAD's tree, or if allow_empty is set,
+ * make a node, move HEAD to the node, and set *made.  *node becomes HEAD's node, in ctx->arena.
  * Returns 1 if refuse_changed forbids the node, otherwise 0.
  */
 int newnode_commit(struct op_context *ctx, const struct newnode *commit, struct node *node,

@@ -197,8 +197,8 @@ void nodetrace_json(struct json *out, const struct nodetrace *trace)
 /* ----------------------------------------------------------- removing traces */
 
 /*
- * Whether a trace was renamed, or left by a process that has ended.  If another process has its pid
- * now, the trace stays for the next gc.
+ * Whether the trace 'name' was renamed, or was left by a process that has ended.  If a new process
+ * has the same pid now, the result is false, and the trace stays until a later gc.
  */
 static bool is_abandoned(const char *name)
 {

@@ -51,7 +51,7 @@ int nodetrace_get(struct env *env, const char *node, struct arena *arena, struct
 void nodetrace_json(struct json *out, const struct nodetrace *trace);
 
 /*
- * Rename the traces of nodes that do not exist any more.  The caller has locked the store
+ * Rename the traces of nodes that do not exist any more.  The caller must have locked the store
  * exclusively.
  */
 int nodetrace_sweep(struct env *env, struct err *err);

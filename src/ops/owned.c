@@ -1,6 +1,6 @@
 /*
  * owned - describes, for clients, the operations that only the owner of a workspace performs.  The
- * functions that perform them are in owner/methods.c.
+ * functions that perform these operations are in owner/methods.c.
  */
 #include "ops/requests.h"
 #include "ops/table.h"

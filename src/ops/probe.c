@@ -199,8 +199,8 @@ void probe_program(const char *const *argv, struct probe *probe)
 /* --- mounts --- */
 
 /*
- * Set the reason why a mount failed, with the message that the kernel left in the file system
- * context.
+ * Set the outcome after a failed mount.  The text contains the meaning of errno, and the message of
+ * the kernel, if the kernel left a message in the file system context.
  */
 static void mount_failed(int fs, const char *type, struct probe *probe)
 {

@@ -28,12 +28,12 @@ struct progress {
 /* Report the counters of ctx->env's workspace until progress_end. */
 void progress_begin(struct progress *progress, struct op_context *ctx, const char *stage);
 /*
- * Report other work, as progress_begin does.  The function 'done' is called in another thread.  It
+ * Like progress_begin, but report other work.  The function 'done' is called in another thread.  It
  * returns the part of 'total' that is done.
  */
 void progress_begin_work(struct progress *progress, struct op_context *ctx, const char *stage,
 	uint64_t (*done)(void *arg), void *arg, uint64_t total);
-/* Report work that increments *count up to 'total', as progress_begin does. */
+/* Like progress_begin, but report work that increments *count up to 'total'. */
 void progress_begin_count(struct progress *progress, struct op_context *ctx, const char *stage,
 	_Atomic uint64_t *count, uint64_t total);
 void progress_end(struct progress *progress);

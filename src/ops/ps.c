@@ -66,8 +66,8 @@ static const struct ps_known *find_command(
 		const struct processes_outside *parent = find_pid(listing, one->parent);
 
 		/*
-		 * The holder is also the parent of a process whose own parent has ended.  The
-		 * command of such a process is not found.
+		 * The holder (process 1 of the sandbox) is also the parent of a process whose own
+		 * parent has ended.  The command of such a process is not found.
 		 */
 		if (!parent || parent->inside == 1)
 			return find_known(listing, one->inside);

@@ -1,5 +1,5 @@
 /*
- * query - answer one query method of query/, on the environment and other snapshots.
+ * query - call one query method of query/, which searches the environment and other snapshots.
  * Parameters are key=value pairs.
  *
  * The result has the members of the method's result object as JSON.  A face (op.h) writes this JSON
@@ -30,7 +30,8 @@ static const struct param params[] = {
 };
 
 /*
- * Gather all parameters in one document.  A pair replaces a member of --params with the same key.
+ * Gather all parameters in one document.  If a key=value pair and --params give the same key, the
+ * value of the pair is used.
  */
 static struct jsonread *join_params(
 	const struct query_request *req, const struct op *method, struct err *err)

@@ -96,8 +96,8 @@ int querysources_open(struct querysources *sources, struct registry *registry, s
 	if (r >= 0)
 		r = families_add(options, registry, err);
 	/*
-	 * Without an environment, the caller must have named a provider, or a family must be
-	 * usable.
+	 * If no environment is searched, the options must name a provider, or at least one family
+	 * must be usable.  Otherwise the call is refused.
 	 */
 	if (r < 0 || options->providers.count || can_ask(registry))
 		return r;

@@ -21,8 +21,8 @@ struct querysources {
 };
 
 /*
- * Prepare the sources of an operation.  So far, only the directories in which files may be restored
- * are opened.  'ctx' and 'options' are borrowed.  The caller closes the sources, even after an
+ * Prepare the sources of an operation.  This function opens only the directories in which files may
+ * be restored.  'ctx' and 'options' are borrowed.  The caller closes the sources, even after an
  * error.
  */
 int querysources_init(struct querysources *sources, const struct op_context *ctx,
@@ -34,9 +34,9 @@ int querysources_init(struct querysources *sources, const struct op_context *ctx
 int querysources_open(struct querysources *sources, struct registry *registry, struct err *err);
 /*
  * Fill in the registry, or bring it up to date with an environment that was made, replaced or
- * removed.  sources is a struct querysources.  If the environment cannot be opened, the other
- * families can still be used.
+ * removed.  'sources' must be a struct querysources.  If the environment cannot be opened, the
+ * other families can still be used.
  */
 int querysources_refresh(void *sources, struct registry *registry, struct err *err);
-/* Close everything, after the registry was released. */
+/* Close everything.  The caller must have released the registry. */
 void querysources_close(struct querysources *sources);

@@ -1,6 +1,6 @@
 /*
- * recording - which process makes nodes of a workspace by itself, and how it notices changes.  The
- * owner of the workspace writes this data into the lock file that it holds.
+ * recording - says which process makes the automatic nodes of a workspace, and how that process
+ * notices changes.  The owner of the workspace writes this data into its lock file.
  */
 #pragma once
 #include "core/arena.h"
@@ -29,6 +29,6 @@ struct recording {
 };
 
 const char *recording_mode_name(enum recording_mode mode);
-/* Write *recording into the lock file.  This process holds the lock. */
+/* Write *recording into the lock file.  This process must hold the lock. */
 void recording_note(int lock, const struct recording *recording);
 void recording_find(struct env *env, struct arena *arena, struct recording *out);

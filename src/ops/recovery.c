@@ -45,9 +45,9 @@ static void report_end(struct report *report, const char *target, const char *fo
 }
 
 /*
- * Turn the live tree into the tree of the node 'target', and move HEAD to this node.  HEAD still
- * has its value from before the checkout.  An interrupted restore is always undone, because its
- * pending node is HEAD.
+ * Turn the live tree into the tree of the node 'target', and move HEAD to this node.  Before this
+ * call, HEAD has the value from before the checkout.  An interrupted restore is always undone,
+ * because a restore stores HEAD as the pending node.
  */
 static int end_checkout(
 	struct env *env, const char *target, bool aborted, struct report *report, struct err *err)

@@ -8,8 +8,8 @@
 
 /*
  * Returns a view of "REF" or "REF:PATH", or NULL on error.  If 'text' is NULL, the reference is
- * HEAD.  *path is in ctx->arena and has no leading slashes.  If path is NULL, "REF:PATH" is an
- * error.  *id becomes the node's id or "work"; id may be NULL.
+ * HEAD.  *path becomes the path without leading slashes, in ctx->arena.  If 'path' is NULL,
+ * "REF:PATH" is an error.  *id becomes the node's id or "work"; 'id' may be NULL.
  */
 struct view *refview_open(struct op_context *ctx, const char *text, struct str *path,
 	const char **id, struct err *err);

@@ -22,9 +22,9 @@
 
 /* Request and result of 'init'. */
 struct init_request {
-	const char *from;    /* seed from a directory */
-	const char *tarball; /* or seed from a tar archive; "-": standard input */
-	bool empty;          /* or begin with an empty tree */
+	const char *from;    /* begin with the content of this directory */
+	const char *tarball; /* or with the content of this tar archive; "-": standard input */
+	bool empty;          /* or with an empty tree */
 	bool in_place;       /* the directory itself becomes the live tree */
 	struct param_texts exclude;
 	const char *backend;
@@ -56,7 +56,7 @@ struct choices_one {
 struct choices_result {
 	const char *root; /* path where 'init' would make the environment */
 	bool exists;      /* there is an environment already */
-	bool git, shell;  /* properties of the working directory */
+	bool git, shell;  /* whether the working directory has a .git, and whether it has a shell */
 	struct choices_one list[CHOICES_MAX];
 	size_t n;
 };
@@ -154,7 +154,7 @@ struct exec_request {
 	struct exec_place place;
 	int64_t timeout;    /* seconds, 0: none */
 	int64_t timeout_ms; /* timeout in milliseconds */
-	const char *shell;  /* instead of argv: a line for the shell inside */
+	const char *shell;  /* instead of argv: a line for the sandbox's shell */
 	bool no_commit;
 	bool trace; /* keep a trace of the command with the node */
 	bool quiet; /* print no node; used only by the command line */
@@ -261,7 +261,7 @@ struct tournament_result {
 
 /* Request and row of 'workspaces'. */
 struct workspaces_request {
-	const char *action; /* NULL: list; "delete" */
+	const char *action; /* "delete", or NULL: list the workspaces */
 	const char *name;
 };
 struct workspaces_row {

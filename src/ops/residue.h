@@ -8,8 +8,8 @@
 #include "ops/env.h"
 
 /*
- * Store the tree that the live tree became, if this tree differs from the wanted tree.  If the two
- * trees are the same, forget the last residue.
+ * Compare *wanted, the tree that a movement was to make, with *became, the tree that the live tree
+ * has now.  If they differ, store *became.  If they are the same, forget the last residue.
  */
 int residue_note(
 	struct env *env, const struct hash *wanted, const struct hash *became, struct err *err);

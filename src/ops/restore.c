@@ -50,7 +50,7 @@ static int do_restore(struct op_context *ctx, const void *request, void *out, st
 		r = env_tree(env, &ref, &source, err);
 	if (r >= 0)
 		r = running_show(env, err);
-	/* Work that the restore overwrites must first be saved in a node, as for checkout. */
+	/* First save the work that the restore would overwrite, as 'checkout' does. */
 	if (r >= 0)
 		r = movement_save_work(ctx, &saved, &live, err);
 	if (r < 0)

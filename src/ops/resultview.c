@@ -20,7 +20,7 @@
 static const struct layout {
 	const char *method;
 	const char *text;    /* the member to print as it is */
-	const char *columns; /* the columns in this order, with spaces between */
+	const char *columns; /* names of the columns, in order, with spaces between them */
 } layouts[] = {
 	{ "cat", "content", NULL },
 	{ "file_diff", "diff", NULL },

@@ -28,8 +28,8 @@ int running_leave(struct env *env, struct err *err)
 	for (size_t i = 0; i < 2; i++)
 		close_fd(&env->locks[i]);
 	/*
-	 * The attachment in env belongs to the parent process, so this child attaches to the
-	 * sandbox itself.
+	 * The attachment in env belongs to the parent process, so this child makes an attachment of
+	 * its own.
 	 */
 	int r = sandbox_attach(run, env->row.name, &env->sandbox, err);
 	env->attached = r > 0;
@@ -119,7 +119,9 @@ int running_freeze(struct env *env, struct report *report, struct err *err)
 	struct err why = { 0 };
 	int r = env->attached ? sandbox_freeze(&env->sandbox, &why) : 0;
 
-	/* A node is made even if programs may write during the capture.  The report says so. */
+	/*
+	 * If programs cannot be frozen, the capture goes on all the same, and the report says so.
+	 */
 	if (r == -ERR_UNSUPPORTED || r == -ERR_NOT_FOUND) {
 		if (r == -ERR_UNSUPPORTED)
 			report_add(report, REPORT_CHANGING, STR(""),

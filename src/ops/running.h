@@ -27,9 +27,11 @@ int running_prepare(struct env *env, const struct running_net *net, struct err *
 int running_take(
 	struct env *env, const struct running_net *net, struct sandbox *out, struct err *err);
 
-/* Whether programs must be run by a child.  That child first calls running_leave. */
+/* Whether programs must be run by a child.  That child must call running_leave first. */
 bool running_needs_child(const struct env *env);
-/* Called in that child: close the locks and enter the user namespace in which programs run. */
+/*
+ * Close the locks and enter the user namespace in which programs run.  To be called in that child.
+ */
 int running_leave(struct env *env, struct err *err);
 
 /*
@@ -51,10 +53,11 @@ int running_kill(struct env *env, struct err *err);
  * program can start before the lock on the workspace is released.
  */
 bool running_dismiss(struct env *env);
-/* Kill the programs of another workspace, whose lock the caller holds. */
+/* Kill the programs of another workspace.  The caller must hold the lock of that workspace. */
 int running_end(struct env *env, const char *workspace, struct err *err);
 /*
- * Attach the live tree to the mount that the running programs see, so that they see later changes.
+ * Attach the live tree to the mount that the running programs see.  They then see later changes of
+ * the live tree.
  */
 int running_show(struct env *env, struct err *err);
 

@@ -77,8 +77,8 @@ static int find_live(struct op_context *ctx, struct status_result *result, struc
 }
 
 /*
- * Find out whether other programs have changed the base.  A base in place is a directory outside of
- * strata.
+ * Find out whether other programs have changed the base.  They can do this if the base is used in
+ * place, because it is then a directory outside of the environment.
  */
 static int find_drift(struct op_context *ctx, struct status_result *result, struct err *err)
 {

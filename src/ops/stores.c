@@ -1,10 +1,9 @@
 /*
- * stores - get a number that changes when a program writes to a file through a mapping in its
- * memory.
+ * stores - get a number that changes when a program writes to a file through a memory mapping.
  *
  * The kernel does not report such a write to a watcher.  So the owner of a workspace gets the
- * number now and then, and compares it with the previous number.  The operation is not in the
- * table, because only owners use it.
+ * number now and then, and compares it with the previous number.  The operation is not in the table
+ * of operations (table.c), because only owners use it.
  */
 #include <inttypes.h>
 #include <stdio.h>

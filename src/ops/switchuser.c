@@ -22,9 +22,9 @@ static int explain_failure(const char *root, const struct statx *stx, struct err
 }
 
 /*
- * Find the owner of the environment.  This user owns the database.  The directory does not count,
- * because another user may have made it.  An environment that is still being made may have only the
- * directory.
+ * Find the owner of the environment: the user who owns the database.  The owner of the directory
+ * does not count, because another user may have made the directory.  If there is no database yet,
+ * because init is still running, use the owner of the directory.
  */
 static int find_owner(int rootfd, struct statx *stx, struct err *err)
 {

@@ -9,7 +9,7 @@
 
 /*
  * Take on the ids and groups of the environment's owner, and drop all capabilities.  This is done
- * only if this process is root and the environment at rootfd belongs to another user.  It cannot be
- * undone.  The process must have no other threads.
+ * only if this process is root and the environment at rootfd belongs to another user.  The change
+ * cannot be undone.  The process must have no other threads.
  */
 int switchuser_to_owner(int rootfd, const char *root, struct err *err);

@@ -1,10 +1,10 @@
 /*
  * tournament - run candidates in forks of one node, and keep the best one that passes the test.
  *
- * First all workspaces are forked.  Then each candidate runs in a child (candidate.c).  At the end
- * the winner is tagged and checked out.  No lock is held while candidates run.  Losers are killed
- * before the checkout.  Their workspaces are removed after the checkout, so that the checkout need
- * not wait for the removal.
+ * The workspaces of all candidates are forked first.  Then each candidate runs in a child
+ * (candidate.c), and meanwhile no lock is held.  At the end the losers are killed, and the winner
+ * is tagged and checked out.  The workspaces are removed after the checkout, so that the checkout
+ * need not wait for the removal.
  */
 #include <errno.h>
 #include <poll.h>
@@ -228,8 +228,8 @@ static int fork_workspaces(struct tournament *t, struct err *err)
 }
 
 /*
- * Open the environment, call work, and close the environment.  The environment is not open while
- * candidates run.
+ * Open the environment, call the function 'work', and close the environment.  The environment is
+ * not open while candidates run.
  */
 static int with_env(
 	struct tournament *t, int (*work)(struct tournament *t, struct err *err), struct err *err)
@@ -265,7 +265,9 @@ static int emit_row(struct tournament *t, struct candidate *candidate, struct er
 	return op_emit(t->ctx, &candidate->row, err);
 }
 
-/* Cancel all candidates but the winner.  All are killed before the first one is waited for. */
+/*
+ * Cancel all candidates but the winner.  Kill all the others before waiting for the first of them.
+ */
 static void cancel_others(struct tournament *t)
 {
 	for (size_t i = 0; i < t->n; i++)

@@ -103,8 +103,8 @@ struct sweep {
 };
 
 /*
- * Whether a workspace was made for a tournament, according to its reason.  A live tree without a
- * workspace in the database counts as the workspace of a tournament, too.
+ * Whether the reason that the database has for a workspace is that of a tournament.  A live tree
+ * without a workspace in the database counts as the workspace of a tournament, too.
  */
 static int is_of_tournament(struct env *env, const char *name, struct err *err)
 {

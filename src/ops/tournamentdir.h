@@ -7,7 +7,7 @@
  *
  * The logs of the last TOURNAMENTDIR_LOGS_MAX tournaments are kept.  A tournament that was killed
  * leaves its workspaces, but its lock is free.  The next tournament, or gc, removes these
- * workspaces.  A user may give such a name to a workspace of his own.  Such a workspace is kept,
+ * workspaces.  A workspace that a user has made is kept, even if it has a name of this form,
  * because its reason in the database is not that of a tournament.
  */
 #pragma once
@@ -27,7 +27,10 @@ struct tournamentdir {
 
 #define TOURNAMENTDIR_INIT ((struct tournamentdir){ .run = -1, .lock = -1, .logs = -1 })
 
-/* Take the next number and remove old logs.  The environment is open with ENV_FORK. */
+/*
+ * Take the next number and remove old logs.  The caller must have opened the environment with
+ * ENV_FORK.
+ */
 int tournamentdir_open(struct op_context *ctx, struct tournamentdir *dir, struct err *err);
 /*
  * Remove the lock, so that a sweep can remove workspaces that are left.  dir may be
@@ -45,7 +48,7 @@ const char *tournamentdir_log(const struct tournamentdir *dir, const struct env 
 int tournamentdir_remove(
 	struct op_context *ctx, const char *workspace, int wait_ms, struct err *err);
 /*
- * Remove the workspaces and files that killed tournaments have left.  The environment is open with
- * ENV_FORK, or no other process uses the store.
+ * Remove the workspaces and files that killed tournaments have left.  The caller must have opened
+ * the environment with ENV_FORK, or must be the only process that uses the store.
  */
 int tournamentdir_sweep(struct op_context *ctx, struct err *err);

@@ -9,7 +9,7 @@ struct usage {
 	uint64_t layers_limit;
 	uint64_t uppers; /* bytes of live trees; for overlays, the changes since the last layer */
 	bool uppers_unknown;
-	/* bytes of packs, database, workspace indexes, and packs that repair put aside */
+	/* bytes of packs, database, workspace indexes, and packs that a repair has put aside */
 	uint64_t store;
 	uint64_t traces;
 	uint64_t logs;
@@ -22,9 +22,9 @@ struct usage {
  */
 uint64_t usage_database(struct env *env);
 /*
- * Measure all parts.  The sizes of the base and of most layers are stored.  Live trees, traces and
- * logs are walked.  If 'quick' is set, live trees other than overlays are not measured, and
- * uppers_unknown is set.
+ * Measure all parts.  The sizes of the base and of most layers were stored earlier, and are only
+ * read.  Live trees, traces and logs are walked.  If 'quick' is set, live trees other than overlays
+ * are not measured, and uppers_unknown is set.
  */
 int usage_look(struct env *env, bool quick, struct usage *usage, struct err *err);
 uint64_t usage_sum(const struct usage *usage);

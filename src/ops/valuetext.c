@@ -8,7 +8,10 @@
 
 enum kind { KIND_PLAIN, KIND_TIME, KIND_SIZE, KIND_SPAN, KIND_MODE };
 
-/* The last word of a member's name, or the whole name, gives the kind of its numbers. */
+/*
+ * The kind of the numbers of a member.  The name of the member is 'word', or ends with "_" or "."
+ * and 'word'.
+ */
 static const struct {
 	const char *word;
 	enum kind kind;

@@ -1,10 +1,10 @@
 /*
  * variables - the environment variables of a command that runs in the sandbox.
  *
- * Some variables contain the places of the user's files and of programs: PATH, HOME, TMPDIR and the
- * like.  They always have the values of the sandbox.  Other variables are taken from strata's own
- * environment.  Without a policy, these are the variables that describe the terminal and the
- * locale.  Under a policy, these are the variables that the policy allows.
+ * Variables such as PATH, HOME and TMPDIR contain the places of programs and of the user's files.
+ * They always have the values of the sandbox.  Other variables are taken from strata's own
+ * environment: without a policy, the variables that describe the terminal and the locale, and under
+ * a policy, the variables that the policy allows.
  */
 #pragma once
 #include "ops/requests.h"
@@ -19,6 +19,6 @@
 int variables_make(const struct exec_place *place, const struct policy *policy, struct arena *arena,
 	const char *const **out, struct err *err);
 
-/* Returns the variables of the list 'add', and those of the list env that 'add' does not set. */
+/* Returns the variables of the list 'add', and those of the list 'env' that 'add' does not set. */
 const char *const *variables_merge(
 	const char *const *env, const struct param_texts *add, struct arena *arena);

@@ -30,7 +30,10 @@ static int open_run(const struct env *env, char name[NAME_SIZE], struct err *err
 
 /* ------------------------------------------------ what killed wardens leave */
 
-/* Remove the entry at the path 'below' of a bound directory of the host, if the entry is a stub. */
+/*
+ * If the entry at the path 'below' in the directory 'host' is a stub, remove the entry.  'host' is
+ * a directory of the host that was bound.
+ */
 static void remove_stub(const char *host, const char *below)
 {
 	struct err gone = { 0 };
@@ -46,8 +49,8 @@ static void remove_stub(const char *host, const char *below)
 }
 
 /*
- * Remove the stubs of a record, which consists of pairs of texts.  Begin with the last pair,
- * because a directory was recorded before its entries.
+ * Remove the stubs that 'record' names.  The record consists of pairs of texts.  Begin with the
+ * last pair, because a directory was recorded before its entries.
  */
 static void remove_recorded(const char *record, size_t end)
 {
@@ -100,7 +103,7 @@ static void note_killed(struct env *env)
 }
 
 /*
- * Remove the sockets and stubs that killed wardens have left.  The caller holds the lock
+ * Remove the sockets and stubs that killed wardens have left.  The caller must hold the lock
  * exclusively.
  */
 static void sweep(struct env *env, int run)

@@ -1,10 +1,11 @@
 /*
  * wardens - waits until no command of a workspace has a warden any more (confine/warden.h).
  *
- * A warden makes stubs in the live tree and removes them when its command has ended (core/stub.h).
- * Both happen through the mounts of the command's sandbox.  Two overlays must not change the same
- * upper directory.  So the next sandbox, and a checkout, wait until the wardens of the last sandbox
- * have ended.  Each warden holds a shared lock on ROOT/run/NAME.wardens.
+ * A warden makes stubs in the live tree (core/stub.h), and removes them when its command has ended.
+ * It does both through the mounts of the command's sandbox.  Meanwhile no other sandbox may mount
+ * the live tree, because two overlays must not change the same upper directory.  So the next
+ * sandbox, and a checkout, wait until the wardens of the last sandbox have ended.  Each warden
+ * holds a shared lock on ROOT/run/NAME.wardens.
  */
 #pragma once
 #include "ops/env.h"
@@ -22,10 +23,11 @@
  * Returns the descriptor of the lock.
  */
 int wardens_join(struct env *env, struct err *err);
-/* Open the file that the names of stubs in binds are appended to.  Called after wardens_join. */
+/* Open the file that the names of stubs in binds are appended to.  Call wardens_join first. */
 int wardens_record(struct env *env, struct err *err);
 /*
- * Wait for a short time until no warden is left.  Returns true if none is left.  Called for a
- * workspace without a sandbox, because wardens end with their sandbox.
+ * Wait until no warden is left, but only for a short time.  Returns true if no warden is left.  To
+ * be called for a workspace without a sandbox, because a warden may go on as long as the sandbox
+ * exists.
  */
 bool wardens_wait(struct env *env);
