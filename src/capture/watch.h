@@ -4,8 +4,8 @@
  * The directory and every directory below it are watched, including those that appear later.  A
  * report means that something has changed.  It does not name the change, so the caller has to scan
  * the tree.  No change is missed if the caller scans after each report.  A new directory is
- * reported a second time when its watch is in place.  The second report covers changes that were
- * made in it before the watch.
+ * reported only when its watch is in place.  So the scan after the report also finds what changed
+ * in the directory before it was watched.
  *
  * The work grows with the number of directories that appear and disappear, and not with the number
  * of files.
