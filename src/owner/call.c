@@ -334,8 +334,9 @@ static bool pump_pipe(struct call_pipe *pipe)
 static void pump_call(struct call *call)
 {
 	/*
-	 * wait for the end of the task's process, since the strata process that relayed the
-	 * operation needs to know how it ended
+	 * if the reply pipe is closed, and a relayed operation has sent no whole answer, its task
+	 * was killed: wait until the process of the task has ended, since the answer then names the
+	 * signal
 	 */
 	bool waits = call->kind == CALL_RELAY && call->task.pid && !is_answer_whole(call);
 

@@ -88,7 +88,7 @@ void call_cancel(struct call *call);
  * answers.  Commands that the client has spawned go on.
  */
 void call_orphan(struct owner *owner, struct client *client);
-/* Pass on output to a client.  The output was held back because the client did not read. */
+/* Pass on to a client the output that was held back because the client did not read. */
 void call_resume(struct owner *owner, struct client *client);
 struct call *call_find(struct owner *owner, int64_t number);
 void call_end_all(struct owner *owner);

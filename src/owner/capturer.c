@@ -87,8 +87,8 @@ static int open_watched(struct owner *owner, struct watched *watched, struct err
 	struct env env;
 
 	/*
-	 * A fork of a workspace has no live tree before its first use.  If there is none, open the
-	 * environment for writing, which makes the live tree.
+	 * A fork of a workspace has no live tree before its first use.  If the live tree is
+	 * missing, open the environment for writing, which makes the live tree.
 	 */
 	for (size_t i = 0; i < sizeof(access) / sizeof(access[0]); i++) {
 		int r = env_open(&env, owner->options->root, owner->options->workspace, access[i],
@@ -162,8 +162,8 @@ static _Noreturn void watcher_main(struct owner *owner, int said, int asked)
 static void start_capture(struct capturer *capturer);
 
 /*
- * Returns how many of the ms milliseconds after the time 'instant' are left.  The result is at
- * least 0 and at most ms.
+ * Returns the number of milliseconds from the time 'now' until 'ms' milliseconds after the time
+ * 'instant'.  The result is at least 0 and at most 'ms'.
  */
 static int ms_until(int64_t instant, int ms, int64_t now)
 {
@@ -172,7 +172,7 @@ static int ms_until(int64_t instant, int ms, int64_t now)
 	return left < 0 ? 0 : left > ms ? ms : (int)left;
 }
 
-/* Note that the live tree may have changed. */
+/* Record that the live tree may have changed. */
 static void note_change(struct capturer *capturer)
 {
 	int64_t now = when_monotonic();
@@ -185,16 +185,16 @@ static void note_change(struct capturer *capturer)
 	int apart = capturer->made ? ms_until(capturer->made, CAPTURER_LONGEST_MS, now) : 0;
 	loop_set(capturer->quiet, apart > CAPTURER_QUIET_MS ? apart : CAPTURER_QUIET_MS);
 	/*
-	 * The time counts from the first change.  That change may have been made during the last
-	 * capture.
+	 * CAPTURER_LONGEST_MS counts from the first change.  That change may have been made during
+	 * the last capture.
 	 */
 	if (!loop_is_set(capturer->longest))
 		loop_set(capturer->longest, ms_until(capturer->since, CAPTURER_LONGEST_MS, now));
 }
 
 /*
- * Set *command to the client's command that has made the changes of the next node.  Do this only if
- * no other command can have made them: no program ran in the workspace at some time, and only one
+ * If it is certain that one command of a client has made all changes of the next node, set *command
+ * to this command.  This is certain if at some time no program ran in the workspace, and only one
  * command was started after that time.  If a second command was started, either of the two may have
  * made a change, because the first command may have left programs running.
  */
@@ -342,7 +342,7 @@ static void on_quiet_timer(void *arg)
 {
 	struct capturer *capturer = arg;
 
-	/* A client's command is running and will make a node itself when it ends. */
+	/* A running command of a client will make a node itself when it ends. */
 	if (owner_is_executing(capturer->owner))
 		return;
 	start_capture(capturer);

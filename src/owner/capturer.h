@@ -2,7 +2,7 @@
  * capturer - makes automatic nodes soon after the live tree has changed.
  *
  * A task watches the live tree (capture/watch.h).  The owner itself cannot watch the tree, because
- * a process may have to enter a user namespace to see it.
+ * a process may have to enter a user namespace to see the tree.
  *
  * A change starts two timers.  The node is made when nothing has changed for CAPTURER_QUIET_MS, and
  * at the latest CAPTURER_LONGEST_MS after the first change.  While a client's command runs, only
@@ -63,13 +63,13 @@ struct capturer {
 void capturer_start(struct capturer *capturer, struct owner *owner);
 void capturer_stop(struct capturer *capturer);
 /*
- * Note that a call begins.  The call may change the tree, or may leave a program running that
- * changes it.
+ * Record the start of a call that may change the tree, or that may start a program that changes the
+ * tree later.
  */
 void capturer_note_writer(struct capturer *capturer, int64_t number);
 /*
- * Forget the noted calls that have ended, since they do not make the changes that follow.  Calls
- * and programs that still run may make these changes.
+ * Forget the recorded calls that have ended, because they cannot make any later change.  Calls and
+ * programs that are still running may make later changes.
  */
 void capturer_forget_writers(struct capturer *capturer);
 /* Have the watcher check whether another directory has become the live tree. */

@@ -86,8 +86,8 @@ static bool is_hung_up(const struct client *client)
 
 /*
  * Close a client that sends no more requests, if it has got all its answers or has closed the
- * connection.  Only a timer can find out that the connection is closed: the client has shut down
- * its sending side, so its socket stays readable.
+ * connection.  A timer has to check this: the client has shut down its sending side, so its socket
+ * is always readable, and no event reports that the connection is closed.
  */
 static void on_hangup_timer(void *arg)
 {
@@ -246,8 +246,8 @@ static void handle_lines(struct client *client)
 	client->waiting = 0;
 	while (!client->lost && client->in.len > from) {
 		/*
-		 * Keep the lines that are already waiting while CLIENT_REQUESTS_MAX requests are
-		 * running.
+		 * While CLIENT_REQUESTS_MAX requests are running, keep the lines that were already
+		 * waiting.
 		 */
 		if (from < known && client->requests >= CLIENT_REQUESTS_MAX) {
 			memmove(data + client->waiting, data + from, known - from);

@@ -1,9 +1,9 @@
 /*
- * client - a connection to the owner.  It reads the lines that the client sends, and writes the
- * lines that the owner sends.
+ * client - the connection of one client to the owner: reads the lines that the client sends, and
+ * writes the lines that the owner sends.
  *
  * The limits below bound the memory of a connection.  A client that sends too much gets an error.
- * The owner reads no further requests from a client that does not read its answers.
+ * If a client does not read its answers, the owner reads no further requests from this client.
  *
  * The owner goes on reading while requests of the client are running, because the client may cancel
  * a request or disconnect.  A client that shuts down only its sending side still gets all its
@@ -69,9 +69,9 @@ void client_send_error(struct client *client, const struct jsonread *id, enum rp
 /* Whether the client has so many unread bytes that further output should wait. */
 bool client_is_full(const struct client *client);
 /*
- * Drop each waiting line of a client for which the function 'matches' returns true.  Returns true
- * if any line was dropped.  This function may be called only while a line of the client is being
- * handled.
+ * Call matches(arg, line) for each waiting line of the client, and drop the line if the result is
+ * true.  Returns true if any line was dropped.  This function may be called only while a line of
+ * the client is being handled.
  */
 bool client_drop_waiting(
 	struct client *client, bool (*matches)(void *arg, struct str line), void *arg);

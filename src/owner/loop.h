@@ -21,7 +21,7 @@ void loop_free(struct loop *loop);      /* all events of the loop must be freed 
 int loop_run(struct loop *loop, struct err *err);
 void loop_stop(struct loop *loop);
 
-/* Call fn whenever fd can be read or written.  The new event is switched on. */
+/* Call fn whenever fd can be read or written, as 'what' demands.  The new event is switched on. */
 struct loop_event *loop_fd(struct loop *loop, int fd, enum loop_what what, loop_fn *fn, void *arg);
 /* Call fn whenever the signal arrives. */
 struct loop_event *loop_signal(struct loop *loop, int sig, loop_fn *fn, void *arg);

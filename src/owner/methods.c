@@ -34,7 +34,7 @@ static void end_answer(struct asked *asked, struct json *out)
 	json_release(out);
 }
 
-/* Returns the operation's struct, filled from the request's parameters, or NULL on error. */
+/* Returns the request struct of the operation, filled from the parameters, or NULL on error. */
 static void *read_params(struct asked *asked, struct err *err)
 {
 	struct param_reader reader = {

@@ -73,7 +73,7 @@ void news_send(struct owner *owner)
 	struct news news = { .since = owner->told };
 	struct err ignored = { 0 };
 	/*
-	 * The first call only notes the time of the newest node.  It sends no events about nodes.
+	 * The first call only stores the time of the newest node, and sends no events about nodes.
 	 */
 	bool heard = has_listener(owner) && owner->told;
 	struct env env;

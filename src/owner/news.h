@@ -2,7 +2,7 @@
  * news - sends events to subscribers when nodes have been made, and when HEAD has moved.
  *
  * New nodes are found by reading the history.  So subscribers also get events for nodes that other
- * processes have made.  Such events are sent at the next reading.
+ * processes have made.  Such an event is sent when the history is read the next time.
  */
 #pragma once
 

@@ -44,8 +44,8 @@ struct owner {
 };
 
 /*
- * Whether an operation of a client is running that writes to the environment.  An operation that
- * runs a command does not count.
+ * Whether a client's operation that writes to the environment is running.  An operation that runs a
+ * command does not count.
  */
 bool owner_is_writing(const struct owner *owner);
 /* Whether a client's command is running that will make a node when it ends. */

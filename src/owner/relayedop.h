@@ -1,6 +1,6 @@
 /*
  * relayedop - an operation that a strata process relays to the owner of the workspace.  The struct
- * has the request, and the properties of the calling process on which the operation depends.
+ * has the request, and those properties of the relaying process that the operation depends on.
  *
  * The operation is sent as a JSON document in a memory file, because the environment variables
  * alone may be larger than any request on the socket.
@@ -8,7 +8,7 @@
 #pragma once
 #include "core/param.h"
 
-/* maximum number of bytes of the document; the kernel passes fewer bytes to a program */
+/* maximum size of the document in bytes; more than the kernel allows for a program's variables */
 #define RELAYEDOP_MAX ((size_t)64 << 20)
 
 struct relayedop {

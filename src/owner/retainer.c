@@ -36,7 +36,8 @@ void retainer_collect_if_due(struct retainer *retainer)
 		   owner->options->request->max_bytes;
 
 	/*
-	 * gc makes operations that write wait, so gc is started only while no such operation runs
+	 * operations that write have to wait while gc runs, so gc is not started during such an
+	 * operation
 	 */
 	if (retainer->garbage && due && !retainer->busy && !owner_is_writing(owner) &&
 		!owner->capturer.capturing && !owner->stopping)

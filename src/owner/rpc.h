@@ -17,8 +17,8 @@ struct rpc_request {
 void rpc_request_release(struct rpc_request *request);
 
 /*
- * Parse a line into *request.  Returns RPC_NONE if the line is a valid request, or the reason why
- * it is not.  If the line has a valid id, request->id is set in both cases.
+ * Parse a line into *request.  Returns RPC_NONE if the line is a valid request, and otherwise the
+ * reason why it is invalid.  If the line has a valid id, request->id is set in both cases.
  */
 enum rpc_code rpc_read(struct str line, struct rpc_request *request, struct err *err);
 

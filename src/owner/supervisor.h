@@ -49,8 +49,8 @@ struct supervisor {
 void supervisor_start(struct supervisor *supervisor, struct owner *owner);
 void supervisor_stop(struct supervisor *supervisor);
 /*
- * To be called when an operation has ended.  If a rollback has killed the agent and is over, the
- * agent is started again.
+ * To be called when an operation has ended.  If a rollback has killed the agent, and this rollback
+ * is over, the agent is started again.
  */
 void supervisor_restart_if_killed(struct supervisor *supervisor);
 /* Send sig to the agent to make it end.  The owner ends after the agent. */

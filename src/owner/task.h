@@ -34,9 +34,10 @@ enum task_flags {
  */
 int task_start(struct task_list *list, struct task *task, unsigned flags, struct err *err);
 /*
- * Set the descriptors of the child.  The descriptors in std become the standard descriptors (-1:
- * /dev/null).  The array 'kept' has n pointers to descriptors that stay open.  These descriptors
- * get new numbers, which are stored through the pointers.  All other descriptors are closed.
+ * Set the descriptors of the child.  The descriptors in 'std' become the standard descriptors (-1:
+ * /dev/null).  'kept' has n pointers to the numbers of descriptors that stay open.  These
+ * descriptors get new numbers, which are stored through the pointers.  All other descriptors are
+ * closed.
  */
 int task_set_fds(const int std[3], int *const kept[], int n, struct err *err);
 /* Block a signal in the child.  A signalfd will receive it later. */
