@@ -1,4 +1,4 @@
-/* agent - answer queries of a program, as lines of JSON-RPC. */
+/* agent - answer the queries that a program sends as lines of JSON-RPC. */
 #include "cli/command.h"
 #include "ops/table.h"
 

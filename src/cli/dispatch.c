@@ -143,7 +143,7 @@ struct globals {
 
 /*
  * If strata itself has failed and command->failed is set, print the error and return
- * command->failed.  Otherwise return r.
+ * command->failed.  Otherwise, and for ERR_USAGE, return r.
  */
 static int apply_failed_status(const struct command *command, int r, const struct err *err)
 {

@@ -18,8 +18,8 @@ bool execution_is_raw(const void *request)
 }
 
 /*
- * Whether a program can reach other files through a descriptor: relative to a directory, or by
- * opening the file of an O_PATH descriptor through /proc.
+ * Whether a program can reach other files through a descriptor.  It can if the descriptor is a
+ * directory.  It can also open the file of an O_PATH descriptor through /proc.
  */
 static bool leads_on(int fd)
 {

@@ -1,10 +1,10 @@
 /*
  * help - the text of --help, compiled in from the man pages.
  *
- * The program tools/man2help writes the definitions at build time.  It makes one entry for each
- * man/strata-NAME.1.scd, sorted by name.  The page man/strata.1.scd, if it exists, has the name
- * "strata".  A text consists of whole lines of at most 80 columns: the usage, the summary and the
- * options.
+ * The program tools/man2help writes the list help_pages at build time.  The list has one entry for
+ * each man/strata-NAME.1.scd, and is sorted by name.  If the page man/strata.1.scd exists, its
+ * entry has the name "strata".  A text consists of whole lines of at most 80 columns: the usage,
+ * the summary and the options.
  */
 #pragma once
 #include <stddef.h>

@@ -15,8 +15,8 @@ struct options {
 };
 
 /*
- * Fill request from a command line.  argv[0] is the name of the command.  The caller has set the
- * request to zeros.  On ERR_USAGE, the message describes the right usage in one line.
+ * Fill request from a command line.  argv[0] is the name of the command.  The caller must have set
+ * the request to zeros.  On ERR_USAGE, the message describes the right usage in one line.
  */
 int options_parse(const struct op *op, int argc, char **argv, struct arena *arena, void *request,
 	struct options *options, struct err *err);

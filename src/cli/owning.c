@@ -12,7 +12,7 @@ static void emit_event(void *arg, struct str line)
 	struct err ignored = { 0 };
 
 	/*
-	 * An error means that the reader of the events has disconnected.  It is ignored, so that
+	 * An error means that the reader of the events has disconnected.  Ignore the error, so that
 	 * recording goes on.
 	 */
 	(void)op_emit(ctx, &line, &ignored);

@@ -1,5 +1,5 @@
 /*
- * relay - passes an operation to the owner of the workspace, which runs the operation.
+ * relay - has the owner of the workspace run an operation in place of this process.
  *
  * The owner gets the request, and the environment variables, working directory and standard
  * descriptors of this process.  So the output of the owner's task appears where this process would
@@ -17,5 +17,9 @@ struct relay {
 	bool json, jsonl; /* the format in which the result is printed */
 };
 
-/* Returns 1 and the exit status in *status, or 0 if the workspace has no owner. */
+/*
+ * Have the owner run the operation.  Returns 1 and sets *status to the exit status of the
+ * operation.  Returns 0 if this process has to run the operation itself, because it cannot connect
+ * to an owner.
+ */
 int relay_run(const struct relay *relay, int *status, struct err *err);

@@ -25,7 +25,7 @@ static void print_type(const char *gap, const struct bundle_file *file)
 
 /*
  * Print the changes other than those of content and time.  The patch shows the content, and new
- * content always has a new time.
+ * content always has a new time.  Returns whether anything was printed.
  */
 static bool print_what(const struct diff_bundle_row *diff)
 {

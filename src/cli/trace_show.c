@@ -100,7 +100,7 @@ static void print_name(struct output *out, const struct bundle_file *file, char 
 	putchar('\n');
 }
 
-/* Returns the length of the longest common beginning of two paths that consists of whole names. */
+/* Returns the length of the longest beginning that two paths share.  Only whole names count. */
 static size_t shared_length(struct str a, struct str b)
 {
 	size_t shared = 0;
@@ -117,8 +117,8 @@ static size_t shared_length(struct str a, struct str b)
 }
 
 /*
- * Print a line for the path.  Before that, print a line for each directory above the path that has
- * no line yet.
+ * Print a line for the path.  If a directory above the path has no line yet, first print a line for
+ * this directory.
  */
 static void print_row(struct output *out, const void *request, const void *row)
 {
