@@ -85,7 +85,7 @@ static int run_query(const void *request, struct err *err)
 		r = refuse_strata(&req->families, err);
 	if (r >= 0)
 		r = families_restore(&req->families, &restore, err);
-	/* If a folder cannot be asked, fail now instead of at each request. */
+	/* If a given folder of snapshots cannot be used, fail now instead of at each request. */
 	if (r >= 0)
 		r = families_add(&req->families, &registry, err);
 	return r < 0 ? r : queryserver_run(&source, err);
