@@ -299,7 +299,7 @@ killed_warden() { jq -es 'map(select(.what == "warden" and ((.name // .subject) 
 	begin
 	policy '{"preset":"offline","fs":{"allow_write":["/w","/mnt"]}}'
 	"$STRATA" exec --policy p.json --cwd /mnt --bind host:/mnt -q -- sh -c 'setsid sleep '$mark' >/dev/null 2>&1 &' 3>&-
-	running $mark
+	soon running $mark
 	kill -KILL "$(wardens $mark | head -1)"
 	soon no_program $mark
 	# Another command removes the stubs, although it has neither a policy nor the bind.
@@ -375,7 +375,7 @@ bound() {
 	no_program $mark
 	# The pipe ends when the command ends, whatever processes it has left.
 	timeout 20 sh -c '"$STRATA" exec -q --policy p.json -- sh -c "sleep '$mark' >/dev/null 2>&1 </dev/null &" | cat' || return 1
-	running $mark
+	soon running $mark
 	# Such a process is still under the policy, and can continue.
 	has_wardens $mark
 	strata checkout HEAD >/dev/null
