@@ -45,7 +45,7 @@ struct asker {
 
 /*
  * Write the options of the agent as JSON.  An agent of this machine has the options of this server.
- * The only option for another host is its name.
+ * An agent of another host has only one option: the name of the host.
  */
 static void write_options(struct json *out, const struct server *server, const char *host)
 {
@@ -230,17 +230,27 @@ static void on_writable(void *arg)
 	write_now(arg);
 }
 
-static void on_readable(void *arg)
+/* Whether a client that waits for a reply reads too slowly. */
+static bool is_held_back(const struct asker *asker)
 {
-	struct asker *asker = arg;
-	struct err ignored = { 0 };
-	struct str line;
-	enum linereader_found found;
+	for (const struct question *at = asker->questions; at; at = at->next)
+		if (at->sink && at->sink->is_full(at->sink))
+			return true;
+	return false;
+}
 
-	if (linereader_fill(&asker->lines, asker->fd, &ignored) < 0)
-		linereader_end(&asker->lines);
-	while ((found = linereader_next(&asker->lines, &line)) == LINEREADER_LINE)
-		take_line(asker, line);
+/* Take the replies that have arrived, until too many bytes wait for a client to read them. */
+static void take_lines(struct asker *asker)
+{
+	enum linereader_found found = LINEREADER_LINE;
+	struct str line;
+
+	while (found == LINEREADER_LINE && !is_held_back(asker)) {
+		found = linereader_next(&asker->lines, &line);
+		if (found == LINEREADER_LINE)
+			take_line(asker, line);
+	}
+	loop_switch(asker->reading, found != LINEREADER_LINE);
 	if (found != LINEREADER_END)
 		return;
 	loop_event_free(&asker->reading);
@@ -250,6 +260,16 @@ static void on_readable(void *arg)
 	/* The replies may make room for another question, which must not go to this agent. */
 	fail_questions(asker, NULL);
 	free_if_ended(asker);
+}
+
+static void on_readable(void *arg)
+{
+	struct asker *asker = arg;
+	struct err ignored = { 0 };
+
+	if (linereader_fill(&asker->lines, asker->fd, &ignored) < 0)
+		linereader_end(&asker->lines);
+	take_lines(asker);
 }
 
 static void on_end(struct task *task, int status)
@@ -374,6 +394,25 @@ bool asker_cancel(struct server *server, const struct sink *sink, const struct j
 				return true;
 			}
 	return false;
+}
+
+bool asker_is_full(const struct server *server)
+{
+	size_t n = 0;
+
+	for (const struct asker *asker = server->askers; asker; asker = asker->next)
+		for (const struct question *at = asker->questions; at; at = at->next)
+			n++;
+	return n >= ASKER_QUESTIONS_MAX;
+}
+
+void asker_resume(struct server *server)
+{
+	for (struct asker *asker = server->askers, *next; asker; asker = next) {
+		next = asker->next;
+		if (asker->fd >= 0 && !loop_is_set(asker->reading))
+			take_lines(asker);
+	}
 }
 
 bool asker_has(const struct server *server, const struct sink *sink)

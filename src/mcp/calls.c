@@ -19,7 +19,8 @@ struct pending {
 	struct server *server;
 	struct sink *sink; /* NULL: nobody waits for the reply any more */
 	char *id;          /* as JSON */
-	bool writes;
+	/* end the call when its client has gone: the call only reads, or runs a command */
+	bool ends;
 	bool replied;
 	int fd; /* the pipe of the process; -1: closed */
 	struct loop_event *event;
@@ -134,6 +135,7 @@ static _Noreturn void run_and_exit(const struct request *given, calls_answer *an
 int calls_start(struct server *server, struct sink *sink, const struct request *request,
 	calls_answer *answer, struct err *err)
 {
+	unsigned flags = request->tool ? request->tool->op->flags : 0;
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
@@ -151,7 +153,7 @@ int calls_start(struct server *server, struct sink *sink, const struct request *
 	call->server = server;
 	call->sink = sink;
 	call->id = text_of(request->id);
-	call->writes = request->tool && request->tool->op->flags & OP_WRITES;
+	call->ends = !(flags & OP_WRITES) || flags & (OP_EXECUTES | OP_STOPS);
 	call->fd = take_fd(&in);
 	linereader_init(&call->lines, LINE_BYTES_MAX);
 	call->event = loop_fd(server->loop, call->fd, LOOP_READ, on_readable, call);
@@ -169,8 +171,10 @@ bool calls_are_full(const struct server *server)
 	return n >= CALLS_MAX;
 }
 
-/* End the process of a call.  If it runs a command, the command is killed.  A checkout that has
- * begun is completed first. */
+/*
+ * End the process of a call.  If the process runs a command, the command is killed.  If the process
+ * has begun a checkout, the checkout is completed first.
+ */
 static void end_call(struct pending *call)
 {
 	call->sink = NULL;
@@ -206,10 +210,10 @@ void calls_orphan(struct server *server, const struct sink *sink)
 	for (struct pending *call = server->calls; call; call = call->next) {
 		if (call->sink != sink)
 			continue;
-		if (call->writes)
-			call->sink = NULL;
-		else
+		if (call->ends)
 			end_call(call);
+		else
+			call->sink = NULL;
 	}
 }
 

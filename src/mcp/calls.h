@@ -28,8 +28,8 @@ bool calls_cancel(struct server *server, const struct sink *sink, const struct j
 /* Whether a request of the client still waits for its reply. */
 bool calls_has(const struct server *server, const struct sink *sink);
 /*
- * Forget a client that has hung up.  Requests that only read are ended.  All other requests are
- * completed.
+ * Forget a client that has hung up.  Requests that only read, and requests that run a command, are
+ * ended.  All other requests are completed.
  */
 void calls_orphan(struct server *server, const struct sink *sink);
 /* Send the messages that were held back while the sink was full. */

@@ -17,7 +17,7 @@
 
 #define PIECE 65536
 #define HALF (EXECTOOL_KEPT / 2)
-#define LATE_MAX ((size_t)1 << 20) /* a pipe can hold so many bytes */
+#define LATE_MAX ((size_t)1 << 20) /* maximum number of bytes that a pipe can hold */
 
 /* -------------------------------------------------------------------- the output */
 
@@ -95,7 +95,7 @@ static _Noreturn void run_and_exit(struct request *request, const struct op_cont
 	int *const kept[] = { &reply, &request->out };
 	struct err err = { 0 };
 
-	/* Keep a signal for the command pending until the command runs. */
+	/* Block SIGUSR1, so that a signal for the command stays pending until the command runs. */
 	task_block_signal(SIGUSR1);
 	if (task_set_fds(std, kept, 2, &err) < 0)
 		_exit(1);
@@ -152,10 +152,10 @@ static void kill_command(const struct running *running)
 }
 
 /*
- * Wait until the child has answered, and read the output that is in the pipes by then.  This is all
- * output of the command itself.  Do not wait for the end of the pipes, because a program that the
- * command has left running may hold them open.  Such a program may also print without end, so no
- * more is taken than the pipes can have held.
+ * Wait until the child has answered, and read the output that is in the pipes by then.  This output
+ * includes everything that the command itself has written.  Do not wait for the end of the pipes,
+ * because a program that the command has left running may hold them open.  Such a program may also
+ * print without end, so no more bytes are taken than the pipes can have held.
  */
 static int wait_for_answer(struct running *running, struct err *err)
 {

@@ -13,9 +13,10 @@ struct exec_request;
 /* The shape (core/schema.h) of the members that exectool_add writes. */
 #define EXECTOOL_SHAPE "stdout:text stderr:text output_left_out:int "
 
-#define EXECTOOL_KEPT ((size_t)64 << 10) /* kept bytes of a stream; half of them are its end */
+/* maximum number of bytes that are kept of a stream: half from its beginning, half from its end */
+#define EXECTOOL_KEPT ((size_t)64 << 10)
 
-#define EXECTOOL_QUIET_MS 1000 /* interval of progress messages without output */
+#define EXECTOOL_QUIET_MS 1000 /* interval of progress messages while a command prints nothing */
 
 /* One stream of output. */
 struct exectool_stream {
@@ -29,15 +30,15 @@ struct exectool_output {
 };
 
 void exectool_take(struct exectool_output *output, bool is_stderr, struct str bytes);
-/* Send a progress message: the command runs. */
+/* Send a progress message, which says that the command runs. */
 void exectool_tell(struct request *request, const struct exectool_output *output);
 void exectool_release(struct exectool_output *output);
 /* Write the members of EXECTOOL_SHAPE. */
 void exectool_add(struct json *out, const struct exectool_output *output);
 
 /*
- * Run the command in a child of this process, and wait for its end.  *answer becomes the
- * answer that the owner of a workspace would send (owner/rpc.h).  If this process gets SIGTERM, the
+ * Run the command in a child of this process, and wait for its end.  *answer becomes the answer
+ * that the owner of a workspace would send (owner/rpc.h).  If this process gets SIGTERM, the
  * command is killed.
  */
 int exectool_run(struct request *request, const struct op_context *ctx,

@@ -1,12 +1,15 @@
 #include "mcp/mcpserver.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 
+#include "core/at.h"
 #include "core/own.h"
 #include "mcp/asker.h"
 #include "mcp/calls.h"
 #include "mcp/stdio.h"
+#include "ops/policyfile.h"
 #include "ops/requests.h"
 #include "owner/loop.h"
 
@@ -42,7 +45,6 @@ static int serve(struct server *server, struct err *err)
 		events[i + 1] = loop_signal(server->loop, ends[i], on_end_signal, server);
 	(void)signal(SIGPIPE, SIG_IGN);
 	int r = stdio_serve(server, err);
-	server->answered = NULL;
 	calls_end_all(server);
 	asker_end_all(server);
 	for (int i = 0; i < 4; i++)
@@ -68,13 +70,33 @@ static void find_environment(
 	report_release(&report);
 }
 
+/*
+ * Check the policy, and make its path absolute.  The owner of a workspace reads the file for each
+ * command, and may have another working directory.
+ */
+static int find_policy(
+	struct server *server, const char *file, struct arena *arena, struct err *err)
+{
+	struct policy policy;
+
+	if (!file)
+		return 0;
+	if (policyfile_read(file, arena, &policy, err) < 0)
+		return -(int)err->code;
+	owned_fd int fd = at_open_given(file, O_PATH, 0, err);
+	owned_mem char *path = fd < 0 ? NULL : at_path_of(fd, err);
+	if (!path)
+		return -(int)err->code;
+	server->settings.policy = arena_strdup(arena, path);
+	return 0;
+}
+
 int mcpserver_run(struct op_context *ctx, const struct mcp_request *request, struct err *err)
 {
-	struct server server = {
-		.families = &request->families,
-		.settings.policy = request->policy,
-	};
+	struct server server = { .families = &request->families };
 
+	if (find_policy(&server, request->policy, ctx->arena, err) < 0)
+		return -(int)err->code;
 	if (request->hosts && setenv("STRATA_HOSTS", request->hosts, 1) < 0)
 		return err_errno(err, "set STRATA_HOSTS");
 	find_environment(&server, ctx, request);

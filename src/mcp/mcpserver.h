@@ -1,8 +1,8 @@
 /*
  * mcpserver - the server of the Model Context Protocol (MCP), by which a model uses strata.
  *
- * struct server is what all clients of the server share: the event loop, the processes that answer
- * requests (calls.h) and the agents that answer questions (asker.h).
+ * struct server has the parts that all clients share: the event loop, the processes that answer
+ * requests (calls.h), and the agents that answer questions (asker.h).
  */
 #pragma once
 #include "mcp/request.h"

@@ -17,8 +17,9 @@ void outgoing_end(struct json *out);
 void outgoing_error(struct json *out, const struct jsonread *id, int code, const struct err *err);
 
 /*
- * Replace each escape that stands for a byte that is not UTF-8 (core/json.h) by the escape of
- * U+FFFD. It is a lone surrogate, for which many clients refuse the whole message.
+ * Some escapes stand for bytes that are not UTF-8 (core/json.h).  Such an escape is a lone
+ * surrogate, and many clients refuse a message with a lone surrogate.  Replace each such escape by
+ * the escape of U+FFFD.
  */
 void outgoing_replace_bytes(struct buf *message);
 

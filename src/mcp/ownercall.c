@@ -95,6 +95,9 @@ int ownercall_run(struct request *request, int fd, const struct op *op, const vo
 			r = take_line(request, line, output, answer, err);
 		else if (found == LINEREADER_MORE)
 			r = read_more(&lines, request, fd, output, err);
+		else if (found == LINEREADER_LONG)
+			r = err_set(err, ERR_LIMIT, "the answer has more than %zu bytes",
+				REQUEST_RESULT_MAX);
 		else
 			r = err_set(err, ERR_SYSTEM, "the owner of the workspace has ended");
 	}

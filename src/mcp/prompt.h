@@ -1,4 +1,6 @@
-/* prompt - the prompts of an MCP server.  Each is a task about the history, for a person to start.
+/*
+ * prompt - the prompts of an MCP server.  A prompt describes a task about the history.  A person
+ * can have the model do this task.
  */
 #pragma once
 #include "mcp/request.h"

@@ -34,7 +34,10 @@ void request_progress(struct request *request, double done, double total, const 
 
 	if (!request->token || (request->told_at && now - request->told_at < PROGRESS_INTERVAL))
 		return;
-	/* MCP demands that the number grows, but each stage of an operation counts from 0. */
+	/*
+	 * MCP demands that the number of a progress message grows, but each stage of an operation
+	 * counts from 0.
+	 */
 	if (done <= request->progress) {
 		done = request->progress + 1;
 		total = 0;

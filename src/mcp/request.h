@@ -10,7 +10,7 @@
 #include "mcp/outgoing.h"
 #include "mcp/toolset.h"
 
-#define REQUEST_RESULT_MAX ((size_t)32 << 20) /* maximum size; the same as CALL_RESULT_MAX */
+#define REQUEST_RESULT_MAX ((size_t)32 << 20) /* maximum size of a result, as CALL_RESULT_MAX */
 
 /* The settings that a server was started with. */
 struct mcp_settings {

@@ -72,7 +72,10 @@ static void outcome_release(struct outcome *outcome)
 	jsonread_freep(&outcome->result);
 }
 
-/* Run an operation.  'name' and 'value' are the only parameter that is given; name may be NULL. */
+/*
+ * Run an operation with at most one parameter.  'name' and 'value' are the name and the value of
+ * that parameter.  If 'name' is NULL, no parameter is given.
+ */
 static int run(struct request *request, const struct op *op, const char *name, const char *value,
 	struct outcome *outcome, struct err *err)
 {
@@ -118,8 +121,9 @@ static int hex_digit(char c)
 	return at ? (int)(at - digits) % 16 : -1;
 }
 
-/* Resolve the percent escapes of a text in place.  Returns false if an escape is not valid
- * or stands for a NUL.
+/*
+ * Resolve the percent escapes of a text in place.  Returns false if an escape is not valid or
+ * stands for a NUL.
  */
 static bool unescape(char *text)
 {
@@ -140,7 +144,7 @@ static bool unescape(char *text)
 	return true;
 }
 
-/* Turn the URI of a file in a node into the reference REF:PATH, or return NULL. */
+/* Turn the URI of a file in a node into the reference REF:PATH.  Returns NULL for any other URI. */
 static char *reference_of(struct request *request, const char *uri)
 {
 	size_t prefix = sizeof(NODE) - 1;
@@ -291,7 +295,7 @@ static int complete_reference(
 	return 0;
 }
 
-/* Add the entries of the directory whose path was typed up to the last slash. */
+/* Add the entries of a directory.  Its path is the typed text up to the last slash. */
 static int complete_path(struct request *request, const char *reference,
 	struct completion *completion, struct err *err)
 {
@@ -343,8 +347,7 @@ void resources_complete(struct request *request)
 	outgoing_begin(&completion.out, request->id);
 	json_open(&completion.out, "completion", '{');
 	json_open(&completion.out, "values", '[');
-	/* Errors are ignored: for a directory that does not exist, for example, the list is empty.
-	 */
+	/* Errors are ignored: the list for a directory that does not exist is empty. */
 	if (request->settings->root && (!strcmp(name, "id") || !strcmp(name, "since")))
 		(void)complete_reference(request, &completion, &err);
 	else if (request->settings->root && !strcmp(name, "path"))

@@ -1,7 +1,9 @@
 #include "mcp/session.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/mem.h"
 #include "core/own.h"
 #include "mcp/asker.h"
 #include "mcp/calls.h"
@@ -29,6 +31,13 @@ struct asked {
 	struct session *session;
 	struct sink *sink;
 	struct rpc_request request;
+};
+
+/* A request that waits until fewer requests are being answered. */
+struct waiting {
+	struct waiting *next;
+	struct asked asked;
+	size_t bytes; /* length of the message */
 };
 
 /* ----------------------------------------------------------------------- replies */
@@ -230,7 +239,10 @@ static void ask_question(struct asked *asked, const struct tool *tool)
 	}
 	const struct jsonread *given = arguments ? jsonread_member(arguments, "host") : NULL;
 	const char *host = request_text(arguments, "host");
-	/* Without this check, this machine would answer for a host that was named wrongly. */
+	/*
+	 * Without this check, a host that is empty or is not a text would count as no host, and
+	 * this machine would answer.
+	 */
 	if (given && jsonread_type(given) != JSONREAD_NULL && (!host || !*host)) {
 		err_set(&err, ERR_INVALID, "'host' must be the name of a host");
 		fail(asked, RPC_PARAMS, &err);
@@ -262,14 +274,55 @@ static void call_tool(struct asked *asked)
 
 /* ------------------------------------------------------------------- notifications */
 
+/* Take the request at *slot out of the list of requests that wait. */
+static struct waiting *take_waiting(struct session *session, struct waiting **slot)
+{
+	struct waiting *waiting = *slot;
+
+	*slot = waiting->next;
+	if (session->last == &waiting->next)
+		session->last = slot;
+	session->waiting -= waiting->bytes;
+	return waiting;
+}
+
+static void free_waiting(struct waiting *waiting)
+{
+	rpc_request_release(&waiting->asked.request);
+	free(waiting);
+}
+
+static bool is_same(const struct jsonread *a, const struct jsonread *b)
+{
+	owned(json_release) struct json text_a = JSON_INIT, text_b = JSON_INIT;
+
+	jsonread_write(&text_a, NULL, a);
+	jsonread_write(&text_b, NULL, b);
+	return str_eq(json_written(&text_a), json_written(&text_b));
+}
+
+/* Drop a request that waits.  Returns false if no request with this id waits. */
+static bool drop_waiting(struct asked *asked, const struct jsonread *id)
+{
+	struct waiting **slot = &asked->session->first;
+
+	while (*slot &&
+		!((*slot)->asked.sink == asked->sink && is_same((*slot)->asked.request.id, id)))
+		slot = &(*slot)->next;
+	if (!*slot)
+		return false;
+	free_waiting(take_waiting(asked->session, slot));
+	return true;
+}
+
 static void cancel_request(struct asked *asked)
 {
 	const struct jsonread *id =
 		asked->request.params ? jsonread_member(asked->request.params, "requestId") : NULL;
 	struct server *server = asked->session->server;
 
-	if (id && !calls_cancel(server, asked->sink, id))
-		(void)asker_cancel(server, asked->sink, id);
+	if (id && !calls_cancel(server, asked->sink, id) && !asker_cancel(server, asked->sink, id))
+		(void)drop_waiting(asked, id);
 }
 
 static void ignore(struct asked *asked)
@@ -314,6 +367,11 @@ static const struct method *find_method(const char *name)
 	return NULL;
 }
 
+static bool is_full(const struct server *server)
+{
+	return calls_are_full(server) || asker_is_full(server);
+}
+
 /* Serve a valid message.  Returns false if the message has to wait. */
 static bool serve(struct asked *asked)
 {
@@ -323,7 +381,7 @@ static bool serve(struct asked *asked)
 
 	if (method && !(method->flags & NOTIFICATION) == !is_request)
 		method = NULL;
-	if (method && method->flags & APART && calls_are_full(asked->session->server))
+	if (method && method->flags & APART && is_full(asked->session->server))
 		return false;
 	if (method && is_request && !asked->session->begun && !(method->flags & EARLY)) {
 		err_set(&err, ERR_INVALID, "the first request must be 'initialize'");
@@ -337,7 +395,9 @@ static bool serve(struct asked *asked)
 	return true;
 }
 
-/* Whether a message has the form of a reply.  This server sends no requests, so no reply matters.
+/*
+ * Whether a message has the form of a reply.  This server sends no requests, so no reply is
+ * expected.
  */
 static bool is_reply(const struct rpc_request *request)
 {
@@ -350,6 +410,45 @@ static bool is_reply(const struct rpc_request *request)
 void session_init(struct session *session, struct server *server)
 {
 	*session = (struct session){ .server = server, .level = OUTGOING_INFO };
+	session->last = &session->first;
+}
+
+void session_release(struct session *session)
+{
+	while (session->first)
+		free_waiting(take_waiting(session, &session->first));
+}
+
+bool session_waits(const struct session *session)
+{
+	return session->first;
+}
+
+/* Keep a request until later.  Returns false if too many requests are kept. */
+static bool keep(struct asked *asked, size_t bytes)
+{
+	struct session *session = asked->session;
+
+	if (session->waiting + bytes > SESSION_WAITING_MAX)
+		return false;
+	struct waiting *waiting = mem_zalloc(sizeof(*waiting));
+	*waiting = (struct waiting){ .asked = *asked, .bytes = bytes };
+	/* The request belongs to the list now. */
+	asked->request = (struct rpc_request){ 0 };
+	*session->last = waiting;
+	session->last = &waiting->next;
+	session->waiting += bytes;
+	return true;
+}
+
+void session_resume(struct session *session)
+{
+	while (session->first && !is_full(session->server)) {
+		struct waiting *waiting = take_waiting(session, &session->first);
+
+		(void)serve(&waiting->asked);
+		free_waiting(waiting);
+	}
 }
 
 bool session_take(struct session *session, struct sink *sink, struct str message)
@@ -365,7 +464,7 @@ bool session_take(struct session *session, struct sink *sink, struct str message
 		err_set(&err, ERR_INVALID, "'id' must be a string or a number");
 	}
 	if (code == RPC_NONE)
-		taken = serve(&asked);
+		taken = serve(&asked) || keep(&asked, message.len);
 	else if (!is_reply(&asked.request))
 		fail(&asked, code == RPC_LIMIT ? RPC_PARSE : code, &err);
 	rpc_request_release(&asked.request);

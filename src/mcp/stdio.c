@@ -16,8 +16,9 @@
 #include "rpc/linereader.h"
 #include "rpc/outbox.h"
 
-#define FULL ((size_t)1 << 20) /* unread bytes above which further messages wait */
-#define LOOK_MS 200            /* between two looks whether the client still reads */
+#define FULL ((size_t)1 << 20) /* number of unread bytes above which further messages wait */
+#define COMPLETE_MS 10000      /* longest time to complete requests after the client has gone */
+#define LOOK_MS 200            /* interval between two checks whether the client still reads */
 
 struct stdio {
 	struct sink sink; /* must be the first member */
@@ -26,7 +27,8 @@ struct stdio {
 	int in, out;
 	bool never_waits; /* the input is a file or device that cannot be polled */
 	struct loop_event *reading, *writing; /* writing is NULL if the output cannot be polled */
-	struct loop_event *looking;           /* after the end of the input */
+	/* timer of the checks whether the client still reads; used after the end of the input */
+	struct loop_event *looking;
 	struct linereader lines;
 	struct outbox outbox;
 	struct buf waiting; /* a message that has to wait */
@@ -36,8 +38,8 @@ struct stdio {
 
 static void stop_if_done(struct stdio *stdio)
 {
-	bool busy =
-		calls_has(stdio->server, &stdio->sink) || asker_has(stdio->server, &stdio->sink);
+	bool busy = calls_has(stdio->server, &stdio->sink) ||
+		    asker_has(stdio->server, &stdio->sink) || session_waits(&stdio->session);
 
 	if (stdio->lost ||
 		(stdio->ended && !busy && !stdio->waiting.len && !outbox_left(&stdio->outbox)))
@@ -118,8 +120,10 @@ static void take_lines(struct stdio *stdio)
 }
 
 /*
- * A client that was killed closes both streams.  No message may be due for a long time, so the
- * output is looked at until the requests are answered.
+ * Check whether the client has closed the output, as happens when the client is killed.  Without
+ * this check, the server would not notice the closed output before it writes the next message.
+ * That may be a long time after the end of the input.  The check is repeated at regular intervals
+ * until all requests are answered.
  */
 static void look_at_output(void *arg)
 {
@@ -149,8 +153,10 @@ static void on_writable(void *arg)
 	struct stdio *stdio = arg;
 
 	write_now(stdio);
-	if (!is_full(&stdio->sink))
+	if (!is_full(&stdio->sink)) {
 		calls_resume(stdio->server, &stdio->sink);
+		asker_resume(stdio->server);
+	}
 	take_lines(stdio);
 	stop_if_done(stdio);
 }
@@ -158,12 +164,53 @@ static void on_writable(void *arg)
 /* Called when a request was answered: a message that waited may be taken now. */
 static void on_answered(void *arg)
 {
-	take_lines(arg);
-	stop_if_done(arg);
+	struct stdio *stdio = arg;
+
+	session_resume(&stdio->session);
+	take_lines(stdio);
+	stop_if_done(stdio);
 }
 
-/* Whether an event loop can wait for a descriptor.  It cannot wait for a regular file or a device.
+/* Called when a request was answered after the client has gone. */
+static void on_completed(void *arg)
+{
+	struct stdio *stdio = arg;
+
+	if (!stdio->server->calls)
+		loop_stop(stdio->server->loop);
+}
+
+static void on_overtime(void *arg)
+{
+	loop_stop(((struct stdio *)arg)->server->loop);
+}
+
+/*
+ * Complete the requests that write, after the client has gone.  If this takes too long, this
+ * function returns, and the caller kills the processes of the requests.  The next command of strata
+ * then completes or undoes their work.
  */
+static void complete_requests(struct stdio *stdio)
+{
+	struct server *server = stdio->server;
+	struct loop_event *limit = loop_timer(server->loop, on_overtime, stdio);
+	struct err ignored = { 0 };
+
+	loop_event_free(&stdio->reading);
+	loop_event_free(&stdio->writing);
+	loop_event_free(&stdio->looking);
+	session_release(&stdio->session);
+	server->answered = on_completed;
+	asker_orphan(server, &stdio->sink);
+	calls_orphan(server, &stdio->sink);
+	loop_set(limit, COMPLETE_MS);
+	if (server->calls)
+		(void)loop_run(server->loop, &ignored);
+	server->answered = NULL;
+	loop_event_free(&limit);
+}
+
+/* Whether an event loop can wait for a descriptor.  It cannot wait for regular files or devices. */
 static bool can_wait(int fd)
 {
 	struct stat st;
@@ -225,10 +272,8 @@ int stdio_serve(struct server *server, struct err *err)
 		server->answered = on_answered;
 		server->arg = stdio;
 		r = loop_run(server->loop, err);
-		server->answered = NULL;
+		complete_requests(stdio);
 	}
-	calls_orphan(server, &stdio->sink);
-	asker_orphan(server, &stdio->sink);
 	release(stdio);
 	free(stdio);
 	return r;

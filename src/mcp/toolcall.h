@@ -1,5 +1,5 @@
 /*
- * toolcall - performs a call of a tool that is an operation, in the process of the request.
+ * toolcall - answers a call of a tool of the kind TOOL_OPERATION, in the process of the request.
  *
  * If the workspace has an owner, the owner performs operations that write (ownercall.h).  The reply
  * has the result twice: as the document that the output schema describes, and as text.
@@ -11,8 +11,9 @@
 void toolcall_run(struct request *request);
 
 /*
- * Write the reply with the result of a tool, or the reply that says why the tool has failed.  For
- * the protocol both are results, since errors of the protocol might not be shown to the model.
+ * The first function writes the reply with the result of a tool.  The second function writes the
+ * reply that says why a tool has failed.  In the protocol, both replies are results, since errors
+ * of the protocol might not be shown to the model.
  */
 void toolcall_write_result(struct json *out, const struct jsonread *id, const struct op *op,
 	struct str members, const struct jsonread *result);

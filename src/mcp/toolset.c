@@ -44,8 +44,9 @@ static bool is_offered(const struct op *op, const struct tool_rights *rights)
 /* ----------------------------------------------------------------- the parameters */
 
 /*
- * Make the list of the parameters that a client may give.  These are the parameters of the
- * operation, except for those that only a person may give, and the workspace or the host.
+ * Make the list of the parameters that a client may give.  The list has the parameters of the
+ * operation, without those that only a person may give.  It also has a parameter for the workspace
+ * or the host, except for the operation 'hosts'.
  */
 static void make_params(struct tool *tool, struct arena *arena)
 {

@@ -18,13 +18,13 @@ struct tool {
 	const char *name;
 	enum tool_kind kind;
 	const struct param *params; /* the parameters that a client may give */
-	size_t where;               /* offset of that parameter in the request */
+	size_t where;               /* offset of the name of the workspace or host in the request */
 	size_t request_size;
 };
 
 /* Which tools a server offers. */
 struct tool_rights {
-	bool environment; /* the tools for the environment, which exists */
+	bool environment; /* tools for the environment; false if there is no environment */
 	bool adds;        /* tools that only add to the history */
 	bool writes;      /* all tools */
 	bool restores;    /* query methods that restore files */

@@ -1,4 +1,6 @@
 /* mcp - serve a client of the Model Context Protocol, such as a coding agent. */
+#include <string.h>
+
 #include "ops/requests.h"
 
 static const struct param params[] = {
@@ -22,6 +24,9 @@ static int check(const void *request, struct err *err)
 	if (req->policy && !req->allow_write)
 		return err_set(
 			err, ERR_USAGE, "mcp: --policy is for commands, which need --allow-write");
+	if (req->policy && !strcmp(req->policy, "-"))
+		return err_set(err, ERR_USAGE,
+			"mcp: --policy must be a file: standard input has the protocol");
 	return families_check(&req->families, err);
 }
 

@@ -82,6 +82,7 @@ environment() {
 	while read -r method; do grep -qx "reads $method" tools; done <methods
 	run -2 strata mcp --read-only --allow-write
 	run -2 strata mcp --policy p.json
+	run -2 strata mcp --allow-write --policy -
 }
 
 @test "tools read and move the history" {
@@ -343,7 +344,7 @@ environment() {
 
 @test "--policy: a tool whose commands take no policy is not there" {
 	environment
-	echo '{"version":1}' >p.json
+	echo '{"preset":"offline"}' >p.json
 	client --allow-write --policy p.json <<-'END'
 		server = Server()
 		server.begin()
@@ -454,4 +455,57 @@ environment() {
 	strata mcp <in >reply
 	is "$(cat reply)" '{"jsonrpc":"2.0","id":1,"result":{}}'
 	is "$(strata mcp </dev/null)" ''
+}
+
+@test "while many requests wait, a ping is answered and a waiting request can be cancelled" {
+	mini_rootfs src
+	environment
+	client --allow-write <<-'END'
+		server = Server()
+		server.begin()
+		numbers = [server.start_tool('exec', shell='sleep 1000') for _ in range(70)]
+		assert server.call('ping') == {}
+		for number in reversed(numbers):
+		    server.notify('notifications/cancelled', requestId=number)
+		assert server.tool('head')['id']
+		assert not any(number in server.replies for number in numbers)
+		assert server.close() == 0
+	END
+	strata ps --json >listed
+	run -1 grep -q sleep listed
+}
+
+@test "what a client has asked to write is completed after the client has gone" {
+	environment
+	client <<-'END'
+		server = Server()
+		server.begin()
+		server.start_tool('commit', message='the last wish', allow_empty=True)
+		server.process.stdin.close()
+		server.process.stdout.close()
+		server.process.wait(SECONDS)
+	END
+	is "$(strata log --json -n 1 | jq -r '.nodes[].message')" 'the last wish'
+}
+
+@test "--policy holds for commands that an owner runs, wherever the owner was started" {
+	mini_rootfs src
+	environment
+	echo '{"preset":"offline","fs":{"allow_write":["/tmp"]}}' >p.json
+	mkdir elsewhere
+	cd elsewhere
+	own daemon
+	cd ..
+	client --allow-write --policy p.json <<-'END'
+		server = Server()
+		server.begin()
+		assert server.tool('exec', shell='echo x >/tmp/file && cat /tmp/file')['stdout'] == 'x\n'
+		result = server.tool('exec', shell='echo x >/etc/file')
+		assert result['exit_status'] != 0 and result['denials'], result
+		assert server.close() == 0
+	END
+	cd elsewhere
+	disown_env
+	run -1 strata mcp --allow-write --policy missing.json
+	[[ $output == *missing.json* ]]
 }
