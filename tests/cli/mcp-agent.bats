@@ -15,7 +15,7 @@ setup_file() {
 teardown_file() { kill "$(cat "$BATS_FILE_TMPDIR/model.pid")" || true; }
 
 teardown() {
-	[ -z "${program:-}" ] || kill "$program" || true
+	[ -z "${program:-}" ] || { kill "$program" && wait "$program"; } || true
 	strata_teardown
 }
 
@@ -52,7 +52,7 @@ offered() { jq -r '.tools // empty | .[]' "$BATS_FILE_TMPDIR/model.log"; }
 	begin --backend copy
 	use_strata --allow-write
 	# A program that runs in the environment sees the states of the file.
-	strata exec --no-commit -- sh -c 'while :; do cat /file; sleep 0.05; done' >seen 2>exec.err 3>&- &
+	"$STRATA" exec --no-commit -- sh -c 'while :; do cat /file; sleep 0.05; done' >seen 2>exec.err 3>&- &
 	program=$!
 	wait_for grep -q one seen
 	commit='@mcp__strata commit {"message": "state two"}'
