@@ -124,7 +124,8 @@ home() {
 	is "$(q '[.versions[] | [.size, [.snapshots[].snapshot]]]' versions_of dataset="$dataset" path=a)" \
 		'[[4,["~/home@1"]],[4,["~/home@2","~/home@3"]]]'
 	is "$(q '[.deleted, .truncated]' find_deleted dataset="$dataset")" '[[{"path":"d/gone","type":"file"}],false]'
-	is "$(q '[.changes[] | [.op, .type, .path, .new_path]]' diff_snapshots snap_a="$dataset@1" snap_b="$dataset@3")" \
+	# The directory of the snapshots has another mtime if the clock has ticked between them.
+	is "$(q '[.changes[] | select(.path != ".snapshots") | [.op, .type, .path, .new_path]]' diff_snapshots snap_a="$dataset@1" snap_b="$dataset@3")" \
 		'[["M","file","a",null],["-","file","d/gone",null],["R","file","d/keep","kept"],["+","file","new",null]]'
 	is "$(q .diff file_diff snap_a="$dataset@1" snap_b="$dataset@2" path=a)" '"--- a/a\n+++ b/a\n@@ -1 +1 @@\n-one\n+two\n"'
 	is "$(q .content read_file snapshot="$dataset@1" path=/d/gone)" '"gone\n"'
