@@ -59,8 +59,8 @@ static int make_name(char out[GRANTSOCKET_NAME], struct err *err)
 }
 
 /*
- * Make the socket.  It gets its final name only when it listens.  Before that, another process
- * could take it for the socket of a killed warden, and remove it.
+ * Make the socket.  It has a temporary name until it listens.  If it had its final name earlier,
+ * another process could take it for the socket of a killed warden, and remove it.
  */
 static int listen_at(struct grantsocket *out, struct err *err)
 {

@@ -79,7 +79,7 @@ int stub_hold(int fd)
 {
 	struct statx stx;
 
-	/* Where the file system has no locks, no other process can be waited for. */
+	/* If flock fails in another way, the file system has no locks.  Then go on without one. */
 	for (int ms = 0; flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK; ms++) {
 		if (ms == HOLD_MS)
 			return -EBUSY;

@@ -363,7 +363,7 @@ static bool alternative_length(struct glob *glob, struct str pattern, size_t *le
 
 /*
  * Match a pattern that starts with '{', and set *verdict.  Returns false if the brace is not
- * closed, and so is an ordinary character.
+ * closed.  The brace is then an ordinary character.
  */
 static bool match_braces(struct glob *glob, struct str pattern, const struct rest *rest, size_t at,
 	enum verdict *verdict)

@@ -143,8 +143,8 @@ struct history_passed {
 };
 #define HISTORY_PASSED_TEXT 224
 /*
- * Write a text such as "node ..., where HEAD came at ..., was deleted at ..., and 2 more are gone"
- * to the buffer 'text'.  Returns 'text'.
+ * Write a sentence about the skipped nodes to the buffer 'text'.  It names one of the nodes and the
+ * times at which HEAD moved to the node and the node was deleted.  Returns 'text'.
  */
 const char *history_passed_text(
 	const struct history_passed *passed, char text[HISTORY_PASSED_TEXT]);

@@ -34,7 +34,7 @@ static bool is_offered(const struct op *op, const struct tool_rights *rights)
 		return true;
 	if (op->flags & (OP_LOCAL | OP_INTERNAL | OP_OWNER | OP_PERSON) || !op->run)
 		return false;
-	/* The commands of a tournament take no policy. */
+	/* A tournament cannot run its commands under a policy. */
 	if (rights->confined && op == &op_tournament)
 		return false;
 	return rights->environment &&

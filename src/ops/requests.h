@@ -388,7 +388,7 @@ struct destroy_result {
 	bool destroyed;
 	uint64_t removed;      /* number of names that were removed */
 	bool stays;            /* the empty directory could not be removed */
-	const char *why_alone; /* reason why only this user's own ids could be used, or NULL */
+	const char *why_alone; /* reason why only the user's own uid and gid were mapped, or NULL */
 	const struct report *report;
 };
 

@@ -87,7 +87,7 @@ static size_t group_length(struct str text)
 	return 0;
 }
 
-/* Returns the reason why a '/' in the text would not end a name, or NULL if each '/' does. */
+/* Each '/' in the text must end a name.  Returns NULL, or what is wrong with the text. */
 static const char *slash_fault(struct str text)
 {
 	for (size_t i = 0; i < text.len; i++) {

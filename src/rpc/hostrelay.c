@@ -63,7 +63,7 @@ static void take_notice(void *arg, const char *text)
 		relay->notice(relay->arg, text);
 }
 
-/* --- the functions of the peer --- */
+/* --- functions that the peer calls --- */
 
 static size_t cancel_requests(void *arg, struct str id)
 {

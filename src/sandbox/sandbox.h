@@ -71,8 +71,8 @@ void sandbox_bury(void);
  */
 int sandbox_attach(int run, const char *name, struct sandbox *out, struct err *err);
 /*
- * As sandbox_attach, but if the holder does not answer within wait_ms, the result is a mute
- * sandbox.
+ * As sandbox_attach, but if the holder does not answer within wait_ms, *out becomes a mute sandbox
+ * (see above).
  */
 int sandbox_reach(int run, const char *name, int wait_ms, struct sandbox *out, struct err *err);
 

@@ -46,7 +46,7 @@ int subvolume_changed(int fd, uint64_t since, uint64_t **inodes, size_t *n, stru
  */
 int subvolume_nested(int fd, struct err *err);
 
-/* Make a read-only subvolume writable.  Other directories are not changed. */
+/* If fd is a read-only subvolume, make it writable.  Otherwise do nothing. */
 int subvolume_make_writable(int fd, struct err *err);
 int subvolume_make(int dirfd, const char *name, struct err *err);
 /* Make a writable snapshot of fd.  The snapshot is durable when the function returns. */

@@ -49,7 +49,10 @@ struct filestate {
 	bool blocks_hashed; /* 'blocks' is set to the result of digest_blocks */
 	struct hash blocks;
 	const char *blob;
-	/* number of rows of the blob if it has several, with the keys KEY, KEY//2, ... */
+	/*
+	 * number of rows of the table that hold the content, if there are several; their keys are
+	 * 'blob', then 'blob' with "//2" behind it, and so on
+	 */
 	unsigned parts;
 	uint64_t spooled; /* offset of the content in the spool file, plus 1; 0: not in that file */
 };

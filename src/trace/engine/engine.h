@@ -22,8 +22,9 @@
  *
  * 1. A call that has stopped goes on only after the observer has examined the call, and after the
  *    saver has done the job whose number the observer returned.
- * 2. All calls that have passed are shown to the observer before a call that has stopped is shown,
- *    and again before the stopped call goes on.
+ * 2. A call that is not stopped is said to pass.  Before a stopped call is shown to the observer,
+ *    all calls that have passed by then are shown.  Before the stopped call goes on, all calls that
+ *    have passed since then are shown, too.
  * 3. Every call that was taken from the kernel is answered, by the guardian if strata is killed.
  */
 #pragma once

@@ -120,8 +120,8 @@ bool callview_follows(const struct callview *view);
 void callview_add_closed_reason(struct callview *view);
 
 /*
- * Return the entry of a file that the call names.  Return NULL if the file has no name, or if the
- * name cannot be found out.
+ * Return the pathmap entry of a file to which the call refers, by a path or by a descriptor. Return
+ * NULL if no path leads to the file any more, or if the path cannot be found out.
  */
 struct pathmap_entry *callview_first(struct callview *view);
 struct pathmap_entry *callview_second(struct callview *view);

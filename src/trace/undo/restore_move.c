@@ -1,8 +1,8 @@
 /*
- * Renames things without a record, such as .git, back to their old places.  Bundles do not have the
- * contents of such things, so a restore never makes or removes them.  The things are renamed when
- * the directories for them have been made.  Directories out of which a thing was renamed are
- * removed afterwards.
+ * Some files and directories, such as .git, have no record in the bundle, so the bundle does not
+ * have their contents.  A restore never makes or removes them.  It only renames them back to their
+ * old places, after the directories for them have been made.  Directories out of which something
+ * was renamed are removed afterwards.
  */
 #include <errno.h>
 #include <fcntl.h>
