@@ -223,15 +223,15 @@ static int describe_end(struct hostlink *link, struct err *err)
 }
 
 /*
- * End the link because of the error in err.  The name of the host and the end of stderr are added
- * to the message.
+ * End the link because of the error in err.  The process may end by itself within grace_ms.  The
+ * name of the host and the end of stderr are added to the message.
  */
-static int give_up(struct hostlink *link, struct err *err)
+static int give_up(struct hostlink *link, int grace_ms, struct err *err)
 {
 	struct err why = *err;
 
 	link->ended = true;
-	agentproc_finish(&link->proc, 0);
+	agentproc_finish(&link->proc, grace_ms);
 	const char *tail = agentproc_tail(&link->proc, TAIL, &link->arena);
 	err_set(err, why.code, "host '%s': %.330s%s%s", link->host->name, why.text,
 		*tail ? "; it said: " : "", tail);
@@ -251,7 +251,7 @@ int hostlink_refuse_line(struct hostlink *link, struct str line, struct err *err
 		err_set(err, ERR_CORRUPT, "the agent sends a line that is no reply");
 	else
 		(void)bootstrap_refuse_banner(line, err);
-	return give_up(link, err);
+	return give_up(link, 0, err);
 }
 
 /* --- writing to the host --- */
@@ -294,7 +294,7 @@ static int load_piece(struct hostlink *link, struct err *err)
 
 	if (n != (ssize_t)len) {
 		err_set(err, ERR_CORRUPT, "'%s' changes while it is sent", link->file.path);
-		return give_up(link, err);
+		return give_up(link, 0, err);
 	}
 	buf_add(&link->now, piece, len);
 	link->file_at += len;
@@ -343,8 +343,9 @@ static int take_bootstrap_line(struct hostlink *link, struct str line, struct er
 {
 	int r = bootstrap_line(&link->bootstrap, line, err);
 
+	/* After an error, the script removes its files and ends. */
 	if (r < 0)
-		return give_up(link, err);
+		return give_up(link, ENDING_MS, err);
 	if (r == BOOTSTRAP_SEND) {
 		link->sending = true;
 		link->patience_ms += (int64_t)(link->file.size / SLOWEST_BYTES_PER_MS);
