@@ -68,7 +68,8 @@ samples=$work/samples report=$work/report log=$work/log tools=$work/tools
 mkdir "$samples" "$tools" "$work/home"
 touch "$report" "$log"
 chmod 711 "$work" # the ordinary user needs access
-cp "$build/strata" "$tools/strata" # another build may replace the file while this script runs
+# Another build may replace the files while this script runs.
+cp "$build/strata" "$build/strata-agent" "$tools"
 row_pid= # leader of the process group that measures
 
 cleanup() {
