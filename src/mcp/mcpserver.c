@@ -52,22 +52,25 @@ static int serve(struct server *server, struct err *err)
 	return r;
 }
 
-/* Find the environment.  A server without an environment answers questions only. */
-static void find_environment(
-	struct server *server, const struct op_context *ctx, const struct mcp_request *request)
+/*
+ * Find the environment, and check that it can be opened.  A server that finds no environment
+ * answers questions only, unless an environment was named.
+ */
+static int find_environment(struct server *server, const struct op_context *ctx,
+	const struct mcp_request *request, struct err *err)
 {
-	struct err none = { 0 };
-	struct report report = REPORT_INIT;
+	const char *root = request->environment ?: ctx->root;
 	struct env env;
 
 	server->settings.workspace = ctx->workspace;
-	server->settings.root = request->environment ?: ctx->root;
-	if (server->settings.root && env_open(&env, server->settings.root, ctx->workspace, ENV_READ,
-					     "mcp", &report, &none) >= 0)
-		env_close(&env);
-	else if (!request->environment)
-		server->settings.root = NULL;
-	report_release(&report);
+	if (!request->environment && !env_exists(root))
+		return 0;
+	int r = env_open(&env, root, ctx->workspace, ENV_READ, "mcp", ctx->report, err);
+	if (r < 0)
+		return r;
+	env_close(&env);
+	server->settings.root = root;
+	return 0;
 }
 
 /*
@@ -95,11 +98,11 @@ int mcpserver_run(struct op_context *ctx, const struct mcp_request *request, str
 {
 	struct server server = { .families = &request->families };
 
-	if (find_policy(&server, request->policy, ctx->arena, err) < 0)
+	if (find_environment(&server, ctx, request, err) < 0 ||
+		find_policy(&server, request->policy, ctx->arena, err) < 0)
 		return -(int)err->code;
 	if (request->hosts && setenv("STRATA_HOSTS", request->hosts, 1) < 0)
 		return err_errno(err, "set STRATA_HOSTS");
-	find_environment(&server, ctx, request);
 	struct tool_rights rights = {
 		.environment = server.settings.root,
 		.adds = !request->read_only,

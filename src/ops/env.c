@@ -398,6 +398,14 @@ static int check_still_there(const struct env *env, struct err *err)
 			       env->root);
 }
 
+bool env_exists(const char *root)
+{
+	struct err none = { 0 };
+	owned_fd int fd = root ? at_open_given(root, O_PATH | O_DIRECTORY, 0, &none) : -1;
+
+	return fd >= 0 && at_exists(fd, ENV_DATABASE);
+}
+
 static int refuse_missing(const char *root, struct err *err)
 {
 	err_set(err, ERR_NOT_FOUND, "no environment at '%s'", root);

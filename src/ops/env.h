@@ -80,6 +80,9 @@ struct env {
  * above, or else the default.
  */
 char *env_locate(const char *given, struct err *err);
+/* Whether there is an environment at 'root', which may be NULL.  It may be one that cannot be
+ * opened. */
+bool env_exists(const char *root);
 
 /*
  * Open an existing environment.  Call recovery_run before the live tree is written to.  While the

@@ -32,15 +32,6 @@ void querysources_close(struct querysources *sources)
 	close_environment(sources);
 }
 
-static bool has_environment(const struct querysources *sources)
-{
-	struct err none = { 0 };
-	owned_fd int root =
-		sources->root ? at_open_given(sources->root, O_PATH | O_DIRECTORY, 0, &none) : -1;
-
-	return root >= 0 && at_exists(root, ENV_DATABASE);
-}
-
 static int open_environment(
 	struct querysources *sources, struct registry *registry, struct err *err)
 {
@@ -91,7 +82,7 @@ int querysources_open(struct querysources *sources, struct registry *registry, s
 	const struct families_options *options = sources->options;
 	int r = 0;
 
-	if (families_wants(options, FAMILIES_STRATA) && has_environment(sources))
+	if (families_wants(options, FAMILIES_STRATA) && env_exists(sources->root))
 		r = open_environment(sources, registry, err);
 	if (r >= 0)
 		r = families_add(options, registry, err);
@@ -125,7 +116,7 @@ static bool is_current(const struct querysources *sources)
 {
 	if (!families_wants(sources->options, FAMILIES_STRATA))
 		return true;
-	return sources->has_env ? env_is_current(&sources->env) : !has_environment(sources);
+	return sources->has_env ? env_is_current(&sources->env) : !env_exists(sources->root);
 }
 
 int querysources_refresh(void *arg, struct registry *registry, struct err *err)
@@ -137,7 +128,7 @@ int querysources_refresh(void *arg, struct registry *registry, struct err *err)
 	registry_release(registry);
 	close_environment(sources);
 	sources->why = (struct err){ 0 };
-	if (families_wants(sources->options, FAMILIES_STRATA) && has_environment(sources) &&
+	if (families_wants(sources->options, FAMILIES_STRATA) && env_exists(sources->root) &&
 		open_environment(sources, registry, &sources->why) < 0) {
 		registry_release(registry);
 		close_environment(sources);
