@@ -15,6 +15,7 @@ enum rpc_code {
 	RPC_QUERY_FAILED = -32001,
 	RPC_QUERY_NO_PATH = -32002,
 	RPC_QUERY_ENDED = -32003,
+	RPC_NO_RESOURCE = -32002, /* only the Model Context Protocol has this code */
 	/* Only the control socket has these codes. */
 	RPC_NO_REF = -32010,
 	RPC_DENIED = -32011,

@@ -710,6 +710,14 @@ void jsonread_write(struct json *out, const char *key, const struct jsonread *va
 	}
 }
 
+char *jsonread_text(const struct jsonread *value)
+{
+	owned(json_release) struct json out = JSON_INIT;
+
+	jsonread_write(&out, NULL, value);
+	return mem_strdup(json_written(&out).ptr);
+}
+
 void jsonread_write_text(struct json *out, const char *key, struct str text)
 {
 	struct err ignored = { 0 };

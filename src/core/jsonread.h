@@ -127,5 +127,7 @@ int jsonread_parts_next(
  * JSON_DEPTH_MAX.
  */
 void jsonread_write(struct json *out, const char *key, const struct jsonread *value);
+/* Returns a value as JSON, in a text that the caller frees. */
+char *jsonread_text(const struct jsonread *value);
 /* Write a text unchanged if it is a JSON value.  Write any other text as a JSON string. */
 void jsonread_write_text(struct json *out, const char *key, struct str text);

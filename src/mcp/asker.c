@@ -13,7 +13,9 @@
 #include "ops/op.h"
 #include "ops/table.h"
 #include "owner/loop.h"
+#include "owner/rpc.h"
 #include "query/method.h"
+#include "rpc/envelope.h"
 #include "rpc/linereader.h"
 #include "rpc/outbox.h"
 
@@ -96,7 +98,7 @@ static _Noreturn void serve_and_exit(const struct server *server, const char *ho
 	if (task_set_fds(std, NULL, 0, &err) < 0 || serve(server, host, &err) >= 0)
 		_exit(0);
 	/* The last line, without an id, says why the agent has ended. */
-	outgoing_error(&out, NULL, RPC_INTERNAL, &err);
+	rpc_error(&out, NULL, RPC_INTERNAL, &err, NULL, 0);
 	struct str text = json_written(&out);
 	_exit(write(STDOUT_FILENO, text.ptr, text.len) < 0 ? 1 : 0);
 }
@@ -343,27 +345,30 @@ int asker_ask(struct server *server, struct sink *sink, const struct request *re
 	const char *host, const struct jsonread *arguments, struct err *err)
 {
 	struct asker *asker = find(server, host) ?: start(server, host, err);
-	owned(json_release) struct json line = JSON_INIT, id = JSON_INIT;
+	owned(json_release) struct json line = JSON_INIT;
 
 	if (!asker)
 		return -(int)err->code;
-	struct question *question = mem_zalloc(sizeof(*question));
-	jsonread_write(&id, NULL, request->id);
-	*question = (struct question){
-		.next = asker->questions,
-		.number = ++asker->last_number,
-		.sink = sink,
-		.id = mem_strdup(json_written(&id).ptr),
-		.op = request->tool->op,
-	};
-	asker->questions = question;
-	begin_line(&line, question->number, request->tool->op->name);
+	begin_line(&line, ++asker->last_number, request->tool->op->name);
 	json_open(&line, "params", '{');
 	for (size_t i = 0; arguments && i < jsonread_count(arguments); i++)
 		if (!str_eq(jsonread_key(arguments, i), STR("host")))
 			jsonread_write(
 				&line, jsonread_key(arguments, i).ptr, jsonread_item(arguments, i));
 	json_close(&line);
+	/* The arguments may have become longer, since a byte that is not UTF-8 needs an escape. */
+	if (json_written(&line).len >= ENVELOPE_LINE_MAX)
+		return err_set(err, ERR_LIMIT, "the arguments have more than %zu bytes",
+			ENVELOPE_LINE_MAX);
+	struct question *question = mem_zalloc(sizeof(*question));
+	*question = (struct question){
+		.next = asker->questions,
+		.number = asker->last_number,
+		.sink = sink,
+		.id = jsonread_text(request->id),
+		.op = request->tool->op,
+	};
+	asker->questions = question;
 	send_line(asker, &line);
 	return 0;
 }
@@ -384,12 +389,11 @@ static void cancel(struct asker *asker, struct question *question)
 
 bool asker_cancel(struct server *server, const struct sink *sink, const struct jsonread *id)
 {
-	owned(json_release) struct json wanted = JSON_INIT;
+	owned_mem char *wanted = jsonread_text(id);
 
-	jsonread_write(&wanted, NULL, id);
 	for (struct asker *asker = server->askers; asker; asker = asker->next)
 		for (struct question *at = asker->questions; at; at = at->next)
-			if (at->sink == sink && !strcmp(at->id, json_written(&wanted).ptr)) {
+			if (at->sink == sink && !strcmp(at->id, wanted)) {
 				cancel(asker, at);
 				return true;
 			}

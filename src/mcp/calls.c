@@ -9,6 +9,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "owner/loop.h"
+#include "owner/rpc.h"
 #include "rpc/linereader.h"
 
 #define LINE_BYTES_MAX (2 * REQUEST_RESULT_MAX) /* a reply has its result twice */
@@ -26,15 +27,6 @@ struct pending {
 	struct loop_event *event;
 	struct linereader lines;
 };
-
-/* Returns an id as JSON.  The caller frees the text. */
-static char *text_of(const struct jsonread *id)
-{
-	owned(json_release) struct json out = JSON_INIT;
-
-	jsonread_write(&out, NULL, id);
-	return mem_strdup(json_written(&out).ptr);
-}
 
 static void free_if_ended(struct pending *call)
 {
@@ -60,7 +52,7 @@ static void make_up_reply(struct pending *call)
 	owned(jsonread_freep) struct jsonread *id = jsonread_new(str_of(call->id), &ignored);
 
 	err_set(&err, ERR_SYSTEM, "the process that answered this request was killed");
-	outgoing_error(&out, id, RPC_INTERNAL, &err);
+	rpc_error(&out, id, RPC_INTERNAL, &err, NULL, 0);
 	mcpserver_send(call->sink, &out);
 }
 
@@ -152,7 +144,7 @@ int calls_start(struct server *server, struct sink *sink, const struct request *
 	}
 	call->server = server;
 	call->sink = sink;
-	call->id = text_of(request->id);
+	call->id = jsonread_text(request->id);
 	call->ends = !(flags & OP_WRITES) || flags & (OP_EXECUTES | OP_STOPS);
 	call->fd = take_fd(&in);
 	linereader_init(&call->lines, LINE_BYTES_MAX);
@@ -186,7 +178,7 @@ static void end_call(struct pending *call)
 
 bool calls_cancel(struct server *server, const struct sink *sink, const struct jsonread *id)
 {
-	owned_mem char *wanted = text_of(id);
+	owned_mem char *wanted = jsonread_text(id);
 
 	for (struct pending *call = server->calls; call; call = call->next) {
 		if (call->sink != sink || strcmp(call->id, wanted) != 0)

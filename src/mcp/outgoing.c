@@ -15,21 +15,6 @@ static const char *const levels[OUTGOING_LEVELS] = {
 	[OUTGOING_DEBUG] = "debug",
 };
 
-void outgoing_begin(struct json *out, const struct jsonread *id)
-{
-	rpc_begin(out, id);
-}
-
-void outgoing_end(struct json *out)
-{
-	rpc_end(out);
-}
-
-void outgoing_error(struct json *out, const struct jsonread *id, int code, const struct err *err)
-{
-	rpc_error(out, id, (enum rpc_code)code, err, NULL, 0);
-}
-
 /* Whether the backslash at 'at' begins an escape, and is not itself escaped. */
 static bool begins_escape(const char *start, const char *at)
 {

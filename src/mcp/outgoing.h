@@ -1,20 +1,12 @@
 /*
- * outgoing - the JSON-RPC messages that the server of the Model Context Protocol (MCP) sends.
+ * outgoing - notifications of the server of the Model Context Protocol (MCP).
  *
- * Every function writes one whole message, which ends with a line feed.  rpc_read (owner/rpc.h)
- * reads the messages of clients, because requests on the control socket have the same form.
+ * Requests and replies have the same form as on the control socket, so owner/rpc.h reads and writes
+ * them.
  */
 #pragma once
-#include "core/errcode.h"
 #include "core/json.h"
 #include "core/jsonread.h"
-
-#define OUTGOING_NO_RESOURCE (-32002) /* the code that MCP has for an unknown resource */
-
-/* Begin a reply: write {"jsonrpc":"2.0","id":ID,"result":{.  outgoing_end closes the brackets. */
-void outgoing_begin(struct json *out, const struct jsonread *id);
-void outgoing_end(struct json *out);
-void outgoing_error(struct json *out, const struct jsonread *id, int code, const struct err *err);
 
 /*
  * Some escapes stand for bytes that are not UTF-8 (core/json.h).  Such an escape is a lone

@@ -6,6 +6,7 @@
 #include "core/at.h"
 #include "core/own.h"
 #include "core/when.h"
+#include "owner/rpc.h"
 
 #define PROGRESS_INTERVAL (WHEN_SECOND / 10)
 
@@ -48,11 +49,11 @@ void request_progress(struct request *request, double done, double total, const 
 	request_send(request, &out);
 }
 
-void request_fail(const struct request *request, int code, const struct err *err)
+void request_fail(const struct request *request, enum rpc_code code, const struct err *err)
 {
 	owned(json_release) struct json out = JSON_INIT;
 
-	outgoing_error(&out, request->id, code, err);
+	rpc_error(&out, request->id, code, err, NULL, 0);
 	request_send(request, &out);
 }
 

@@ -7,6 +7,7 @@
  */
 #pragma once
 #include "core/arena.h"
+#include "core/errcode.h"
 #include "mcp/outgoing.h"
 #include "mcp/toolset.h"
 
@@ -39,6 +40,6 @@ void request_log(const struct request *request, enum outgoing_level level, struc
 /* Send a progress message, but at most one every tenth of a second. */
 void request_progress(struct request *request, double done, double total, const char *text);
 /* Reply with an error of the protocol. */
-void request_fail(const struct request *request, int code, const struct err *err);
+void request_fail(const struct request *request, enum rpc_code code, const struct err *err);
 /* Returns a text parameter, or NULL if it is missing, is not a text, or contains a NUL. */
 const char *request_text(const struct jsonread *params, const char *name);

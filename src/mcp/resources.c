@@ -6,6 +6,7 @@
 #include "ops/op.h"
 #include "ops/requests.h"
 #include "ops/table.h"
+#include "owner/rpc.h"
 
 #define SCHEME "strata://"
 #define NODE SCHEME "node/"
@@ -167,7 +168,7 @@ static void send_contents(const struct request *request, const char *uri, const 
 {
 	owned(json_release) struct json out = JSON_INIT;
 
-	outgoing_begin(&out, request->id);
+	rpc_begin(&out, request->id);
 	json_open(&out, "contents", '[');
 	json_open(&out, NULL, '{');
 	json_text(&out, "uri", uri);
@@ -175,7 +176,7 @@ static void send_contents(const struct request *request, const char *uri, const 
 	json_str(&out, key, content);
 	json_close(&out);
 	json_close(&out);
-	outgoing_end(&out);
+	rpc_end(&out);
 	request_send(request, &out);
 }
 
@@ -245,8 +246,8 @@ void resources_read(struct request *request)
 	else if (uri)
 		r = err_set(&err, ERR_NOT_FOUND, "no resource has the URI '%.200s'", uri);
 	if (r < 0)
-		request_fail(request,
-			err.code == ERR_NOT_FOUND ? OUTGOING_NO_RESOURCE : RPC_INTERNAL, &err);
+		request_fail(
+			request, err.code == ERR_NOT_FOUND ? RPC_NO_RESOURCE : RPC_INTERNAL, &err);
 }
 
 /* --------------------------------------------------------------------- completion */
@@ -344,7 +345,7 @@ void resources_complete(struct request *request)
 		return;
 	}
 	completion.typed = str_of(typed);
-	outgoing_begin(&completion.out, request->id);
+	rpc_begin(&completion.out, request->id);
 	json_open(&completion.out, "completion", '{');
 	json_open(&completion.out, "values", '[');
 	/* Errors are ignored: the list for a directory that does not exist is empty. */
@@ -355,7 +356,7 @@ void resources_complete(struct request *request)
 	json_close(&completion.out);
 	json_bool(&completion.out, "hasMore", completion.more);
 	json_close(&completion.out);
-	outgoing_end(&completion.out);
+	rpc_end(&completion.out);
 	request_send(request, &completion.out);
 	json_release(&completion.out);
 }

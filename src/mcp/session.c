@@ -42,23 +42,23 @@ struct waiting {
 
 /* ----------------------------------------------------------------------- replies */
 
-static void fail(const struct asked *asked, int code, const struct err *err)
+static void fail(const struct asked *asked, enum rpc_code code, const struct err *err)
 {
 	owned(json_release) struct json out = JSON_INIT;
 
-	outgoing_error(&out, asked->request.id, code, err);
+	rpc_error(&out, asked->request.id, code, err, NULL, 0);
 	mcpserver_send(asked->sink, &out);
 }
 
 static void begin_reply(const struct asked *asked, struct json *out)
 {
 	*out = (struct json)JSON_INIT;
-	outgoing_begin(out, asked->request.id);
+	rpc_begin(out, asked->request.id);
 }
 
 static void end_reply(const struct asked *asked, struct json *out)
 {
-	outgoing_end(out);
+	rpc_end(out);
 	mcpserver_send(asked->sink, out);
 	json_release(out);
 }
@@ -249,7 +249,7 @@ static void ask_question(struct asked *asked, const struct tool *tool)
 		return;
 	}
 	if (asker_ask(asked->session->server, asked->sink, &request, host, arguments, &err) < 0)
-		fail(asked, RPC_INTERNAL, &err);
+		fail(asked, err.code == ERR_LIMIT ? RPC_PARAMS : RPC_INTERNAL, &err);
 }
 
 static void call_tool(struct asked *asked)
@@ -294,11 +294,9 @@ static void free_waiting(struct waiting *waiting)
 
 static bool is_same(const struct jsonread *a, const struct jsonread *b)
 {
-	owned(json_release) struct json text_a = JSON_INIT, text_b = JSON_INIT;
+	owned_mem char *text_a = jsonread_text(a), *text_b = jsonread_text(b);
 
-	jsonread_write(&text_a, NULL, a);
-	jsonread_write(&text_b, NULL, b);
-	return str_eq(json_written(&text_a), json_written(&text_b));
+	return !strcmp(text_a, text_b);
 }
 
 /* Drop a request that waits.  Returns false if no request with this id waits. */

@@ -90,7 +90,7 @@ static void refuse_long_line(struct stdio *stdio)
 	struct err err = { 0 };
 
 	err_set(&err, ERR_LIMIT, "a message is longer than %zu bytes", RPC_LINE_MAX);
-	outgoing_error(&out, NULL, RPC_PARSE, &err);
+	rpc_error(&out, NULL, RPC_PARSE, &err, NULL, 0);
 	mcpserver_send(&stdio->sink, &out);
 }
 

@@ -10,6 +10,7 @@
 #include "ops/resultview.h"
 #include "ops/table.h"
 #include "owner/owner.h"
+#include "owner/rpc.h"
 
 /* Maximum size of the text of a result.  The document of the result is never cut. */
 #define TEXT_MAX ((size_t)100 << 10)
@@ -73,14 +74,14 @@ static void write_text(struct json *out, const struct op *op, const struct jsonr
 void toolcall_write_result(struct json *out, const struct jsonread *id, const struct op *op,
 	struct str members, const struct jsonread *result)
 {
-	outgoing_begin(out, id);
+	rpc_begin(out, id);
 	write_text(out, op, result);
 	json_open(out, "structuredContent", '{');
 	if (members.len)
 		json_members(out, members);
 	json_close(out);
 	json_bool(out, "isError", false);
-	outgoing_end(out);
+	rpc_end(out);
 }
 
 void toolcall_write_failure(
@@ -91,7 +92,7 @@ void toolcall_write_failure(
 	buf_add(&text, what.ptr, what.len);
 	if (remedy.len)
 		buf_addf(&text, "\nRemedy: %.*s", (int)remedy.len, remedy.ptr);
-	outgoing_begin(out, id);
+	rpc_begin(out, id);
 	json_open(out, "content", '[');
 	json_open(out, NULL, '{');
 	json_text(out, "type", "text");
@@ -99,7 +100,7 @@ void toolcall_write_failure(
 	json_close(out);
 	json_close(out);
 	json_bool(out, "isError", true);
-	outgoing_end(out);
+	rpc_end(out);
 }
 
 static void send_failure(const struct request *request, const struct err *err)

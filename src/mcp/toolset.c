@@ -1,5 +1,6 @@
 #include "mcp/toolset.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 
@@ -54,8 +55,10 @@ static void make_params(struct tool *tool, struct arena *arena)
 	size_t n = 0;
 
 	for (const struct param *param = tool->op->params; param && param->name; param++)
-		if (n < PARAMS_MAX && !(param->flags & PARAM_PERSON))
+		if (!(param->flags & PARAM_PERSON)) {
+			assert(n < PARAMS_MAX);
 			params[n++] = *param;
+		}
 	tool->where = (tool->op->request_size + _Alignof(max_align_t)) & -_Alignof(max_align_t);
 	tool->request_size = tool->where + sizeof(char *);
 	tool->params = params;

@@ -460,14 +460,6 @@ static _Noreturn void task_main(
 	run_op_and_exit(owner, plan, pipes->reply[1]);
 }
 
-static char *json_of(const struct jsonread *value)
-{
-	owned(json_release) struct json out = JSON_INIT;
-
-	jsonread_write(&out, NULL, value);
-	return mem_strdup(json_written(&out).ptr);
-}
-
 static char *json_of_argv(const struct param_texts *argv)
 {
 	owned(json_release) struct json out = JSON_INIT;
@@ -493,7 +485,7 @@ static struct call *new_call(struct owner *owner, const struct call_plan *plan)
 	call->op = plan->op;
 	call->client = plan->client;
 	call->done = plan->done;
-	call->id = plan->id ? json_of(plan->id) : NULL;
+	call->id = plan->id ? jsonread_text(plan->id) : NULL;
 	call->number = ++owner->last_number;
 	call->began = when_now();
 	call->writes = plan->kind != CALL_OP || plan->op->flags & OP_WRITES;

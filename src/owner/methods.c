@@ -274,15 +274,12 @@ struct withdrawing {
 static bool cancel_waiting(void *arg, struct str line)
 {
 	struct withdrawing *withdrawing = arg;
-	owned(json_release) struct json id = JSON_INIT;
 	struct rpc_request request;
 	struct err err = { 0 };
 	bool same = rpc_read(line, &request, &err) == RPC_NONE && request.id;
+	owned_mem char *id = same ? jsonread_text(request.id) : NULL;
 
-	if (same) {
-		jsonread_write(&id, NULL, request.id);
-		same = !strcmp(json_written(&id).ptr, withdrawing->id);
-	}
+	same = same && !strcmp(id, withdrawing->id);
 	if (same) {
 		err_set(&err, ERR_SYSTEM, "%s was cancelled before it began", request.method);
 		client_send_error(withdrawing->client, request.id, RPC_CANCELLED, &err);
@@ -294,22 +291,21 @@ static bool cancel_waiting(void *arg, struct str line)
 /* Cancel the requests with the given id.  Only requests of the same connection are cancelled. */
 static int cancel_requests(struct asked *asked, struct err *err)
 {
-	owned(json_release) struct json wanted = JSON_INIT;
 	const struct cancel_request *request = read_params(asked, err);
 	bool found = false;
 	struct json out;
 
 	if (!request)
 		return -(int)err->code;
-	jsonread_write(&wanted, NULL, request->id);
+	owned_mem char *wanted = jsonread_text(request->id);
 	for (struct call *call = asked->owner->calls; call; call = call->next) {
 		if (call->client != asked->client || call->answered || !call->id ||
-			strcmp(call->id, json_written(&wanted).ptr) != 0)
+			strcmp(call->id, wanted) != 0)
 			continue;
 		call_cancel(call);
 		found = true;
 	}
-	struct withdrawing withdrawing = { asked->client, json_written(&wanted).ptr };
+	struct withdrawing withdrawing = { asked->client, wanted };
 	found |= client_drop_waiting(asked->client, cancel_waiting, &withdrawing);
 	begin_answer(asked, &out);
 	json_bool(&out, "cancelled", found);
