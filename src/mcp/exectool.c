@@ -84,6 +84,74 @@ void exectool_add(struct json *out, const struct exectool_output *output)
 	json_uint(out, "output_left_out", left_out);
 }
 
+/* Add what a policy has denied to a command, and what would allow it. */
+static void add_denials(struct buf *text, const struct jsonread *denials)
+{
+	static const char *const names[] = { "what", "subject", "remedy" };
+	static const char *const before[] = { "[denied: ", " ", "; " };
+
+	for (size_t i = 0; i < jsonread_count(denials); i++) {
+		for (size_t k = 0; k < 3; k++) {
+			struct str word = STR("");
+
+			(void)jsonread_get_str(jsonread_item(denials, i), names[k], &word);
+			if (word.len)
+				buf_addf(text, "%s%.*s", before[k], (int)word.len, word.ptr);
+		}
+		buf_adds(text, "]\n");
+	}
+}
+
+static void add_status(struct buf *notes, const struct jsonread *result)
+{
+	const struct jsonread *node = jsonread_member(result, "node");
+	int64_t status = 0, sig = 0;
+	bool timed_out = false;
+	struct str id;
+
+	(void)jsonread_get_int(result, "exit_status", &status);
+	buf_addf(notes, "[exit status %lld", (long long)status);
+	if (jsonread_get_int(result, "signal", &sig) == JSONREAD_FOUND)
+		buf_addf(notes, ", ended by signal %lld", (long long)sig);
+	if (node && jsonread_get_str(node, "id", &id) == JSONREAD_FOUND)
+		buf_addf(notes, ", node %.*s", (int)id.len, id.ptr);
+	else
+		buf_adds(notes, ", no node was made");
+	if (jsonread_get_bool(result, "timed_out", &timed_out) == JSONREAD_FOUND && timed_out)
+		buf_adds(notes, ", the time limit has passed");
+	buf_adds(notes, "]\n");
+}
+
+void exectool_describe(struct buf *text, struct buf *notes, const struct jsonread *result)
+{
+	static const char *const streams[] = { "stdout", "stderr" };
+	static const char *const remarks[] = { "error", "uncommitted", "untraced" };
+	const struct jsonread *denials = jsonread_member(result, "denials");
+	const struct jsonread *unenforced = jsonread_member(result, "unenforced");
+	struct str output, remark;
+
+	for (size_t i = 0; i < 2; i++) {
+		if (jsonread_get_str(result, streams[i], &output) != JSONREAD_FOUND || !output.len)
+			continue;
+		if (i == 1)
+			buf_adds(text, "[stderr]\n");
+		buf_add(text, output.ptr, output.len);
+		if (output.ptr[output.len - 1] != '\n')
+			buf_addc(text, '\n');
+	}
+	add_status(notes, result);
+	for (size_t i = 0; i < sizeof(remarks) / sizeof(remarks[0]); i++)
+		if (jsonread_get_str(result, remarks[i], &remark) == JSONREAD_FOUND)
+			buf_addf(notes, "[%s: %.*s]\n", remarks[i], (int)remark.len, remark.ptr);
+	for (size_t i = 0; unenforced && i < jsonread_count(unenforced); i++) {
+		struct str what = jsonread_str(jsonread_item(unenforced, i));
+
+		buf_addf(notes, "[not enforced: %.*s]\n", (int)what.len, what.ptr);
+	}
+	if (denials)
+		add_denials(notes, denials);
+}
+
 /* ------------------------------------------------------------------- the child */
 
 static _Noreturn void run_and_exit(struct request *request, const struct op_context *ctx,

@@ -37,6 +37,12 @@ void exectool_release(struct exectool_output *output);
 void exectool_add(struct json *out, const struct exectool_output *output);
 
 /*
+ * Describe the result of the tool.  The output goes to 'text'.  How the command ended, and what
+ * strata has to say about it, goes to 'notes', in lines.
+ */
+void exectool_describe(struct buf *text, struct buf *notes, const struct jsonread *result);
+
+/*
  * Run the command in a child of this process, and wait for its end.  *answer becomes the answer
  * that the owner of a workspace would send (owner/rpc.h).  If this process gets SIGTERM, the
  * command is killed.

@@ -17,34 +17,15 @@
 
 /* ------------------------------------------------------------------------ replies */
 
-/* Add the output of a command, and how the command ended. */
-static void add_exec_text(struct buf *text, const struct jsonread *result)
+/* Write the member "content", which has only one text. */
+static void write_content(struct json *out, const struct buf *text)
 {
-	static const char *const streams[] = { "stdout", "stderr" };
-	const struct jsonread *node = jsonread_member(result, "node");
-	struct str output, error, id;
-	int64_t status = 0, sig = 0;
-
-	for (size_t i = 0; i < 2; i++) {
-		if (jsonread_get_str(result, streams[i], &output) != JSONREAD_FOUND || !output.len)
-			continue;
-		if (i == 1)
-			buf_adds(text, "[stderr]\n");
-		buf_add(text, output.ptr, output.len);
-		if (output.ptr[output.len - 1] != '\n')
-			buf_addc(text, '\n');
-	}
-	(void)jsonread_get_int(result, "exit_status", &status);
-	buf_addf(text, "[exit status %lld", (long long)status);
-	if (jsonread_get_int(result, "signal", &sig) == JSONREAD_FOUND)
-		buf_addf(text, ", ended by signal %lld", (long long)sig);
-	if (node && jsonread_get_str(node, "id", &id) == JSONREAD_FOUND)
-		buf_addf(text, ", node %.*s", (int)id.len, id.ptr);
-	else
-		buf_adds(text, ", nothing changed");
-	buf_adds(text, "]\n");
-	if (jsonread_get_str(result, "error", &error) == JSONREAD_FOUND)
-		buf_addf(text, "%.*s\n", (int)error.len, error.ptr);
+	json_open(out, "content", '[');
+	json_open(out, NULL, '{');
+	json_text(out, "type", "text");
+	json_str(out, "text", (struct str){ text->data, text->len });
+	json_close(out);
+	json_close(out);
 }
 
 static void write_text(struct json *out, const struct op *op, const struct jsonread *result)
@@ -52,7 +33,7 @@ static void write_text(struct json *out, const struct op *op, const struct jsonr
 	owned(buf_release) struct buf text = BUF_INIT, notes = BUF_INIT;
 
 	if (op == &op_exec)
-		add_exec_text(&text, result);
+		exectool_describe(&text, &notes, result);
 	else
 		resultview_add(&text, &notes, op, result);
 	if (text.len > TEXT_MAX) {
@@ -60,15 +41,12 @@ static void write_text(struct json *out, const struct op *op, const struct jsonr
 			text.len - TEXT_MAX);
 		buf_truncate(&text, TEXT_MAX);
 	}
+	if (text.len && text.data[text.len - 1] != '\n' && notes.len)
+		buf_addc(&text, '\n');
 	if (!text.len && !notes.len)
 		buf_adds(&text, "done: nothing to show\n");
 	buf_add(&text, notes.data, notes.len);
-	json_open(out, "content", '[');
-	json_open(out, NULL, '{');
-	json_text(out, "type", "text");
-	json_str(out, "text", (struct str){ text.data, text.len });
-	json_close(out);
-	json_close(out);
+	write_content(out, &text);
 }
 
 void toolcall_write_result(struct json *out, const struct jsonread *id, const struct op *op,
@@ -93,12 +71,7 @@ void toolcall_write_failure(
 	if (remedy.len)
 		buf_addf(&text, "\nRemedy: %.*s", (int)remedy.len, remedy.ptr);
 	rpc_begin(out, id);
-	json_open(out, "content", '[');
-	json_open(out, NULL, '{');
-	json_text(out, "type", "text");
-	json_str(out, "text", (struct str){ text.data, text.len });
-	json_close(out);
-	json_close(out);
+	write_content(out, &text);
 	json_bool(out, "isError", true);
 	rpc_end(out);
 }

@@ -201,6 +201,12 @@ environment() {
 		result = server.tool('exec', argv=['sh', '-c', 'yes | head -c 1000000'])
 		assert result['output_left_out'] == 1000000 - 65536, result['output_left_out']
 		assert 'left out' in result['stdout'] and len(result['stdout']) < 70000
+		# How the command ended is told however long the output is.
+		server.tool('exec', shell='yes | head -c 100000; yes | head -c 100000 >&2; exit 5')
+		assert '[exit status 5, no node was made]' in server.text[-300:], server.text[-300:]
+		# The text claims nothing about changes that no node was made of.
+		assert server.tool('exec', shell='echo y >unseen', no_commit=True)['node'] is None
+		assert server.text == '[exit status 0, no node was made]\n', server.text
 		number = server.start_tool('exec', shell='echo begun; sleep 1000; echo never', token='t')
 		# A command that prints nothing sends progress, too.
 		while len(server.notifications) < 3:
@@ -354,6 +360,32 @@ environment() {
 	END
 }
 
+@test "an environment that is named must be there, and a workspace, too" {
+	run -1 strata mcp --env nowhere
+	[[ $output == *"no environment at 'nowhere'"* ]]
+	environment
+	run -1 strata -w nowhere mcp </dev/null
+	is "$output" "strata: no workspace 'nowhere'"
+	is "$(strata -w main mcp </dev/null)" ''
+}
+
+@test "arguments that grow on their way to the agent are refused alone" {
+	client <<-'END'
+		server = Server()
+		server.begin()
+		number = server.start_tool('agent_info')
+		server.send(b'{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"agent_info","arguments":{"junk":['
+		            + b'1e300,' * 150000 + b'1]}}}\n')
+		try:
+		    server.reply('x')
+		    raise AssertionError('not refused')
+		except Refused as refused:
+		    assert refused.code == -32602, refused
+		assert server.result('agent_info', number)['protocol_version'] == '1'
+		assert server.close() == 0
+	END
+}
+
 @test "a host of a wrong type is not taken for this machine" {
 	client <<-'END'
 		server = Server()
@@ -503,6 +535,7 @@ environment() {
 		assert server.tool('exec', shell='echo x >/tmp/file && cat /tmp/file')['stdout'] == 'x\n'
 		result = server.tool('exec', shell='echo x >/etc/file')
 		assert result['exit_status'] != 0 and result['denials'], result
+		assert '[denied: write /etc/file; ' in server.text, server.text
 		assert server.close() == 0
 	END
 	cd elsewhere
