@@ -15,6 +15,7 @@
 #include "core/own.h"
 #include "core/when.h"
 #include "query/dirview.h"
+#include "tempdir_fixture.h"
 
 static char top[] = "/tmp/dirview-test.XXXXXX";
 
@@ -26,11 +27,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	char command[64];
-
 	assert_int_equal(chdir("/"), 0);
-	snprintf(command, sizeof(command), "rm -rf %s", top);
-	return system(command);
+	return tempdir_remove(top);
 }
 
 static struct view *open_place(const char *script)

@@ -20,6 +20,7 @@
 #include "query/folders.h"
 #include "query/method.h"
 #include "query/viewdiff.h"
+#include "tempdir_fixture.h"
 
 static char top[] = "/tmp/viewdiff-test.XXXXXX";
 
@@ -31,11 +32,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	char command[64];
-
 	assert_int_equal(chdir("/"), 0);
-	snprintf(command, sizeof(command), "rm -rf %s", top);
-	return system(command);
+	return tempdir_remove(top);
 }
 
 static void shell(const char *script)
